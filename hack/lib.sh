@@ -45,7 +45,7 @@ run_with_progress() {
 # with_lock NAME COMMAND...: one caller at a time on this machine. Where flock is missing (macOS) the command runs
 # unlocked; builders move their result into place in one step, so that costs time but never a broken file.
 with_lock() {
-  local name=$1
+  local lock=$1
   shift
   mkdir -p "$CACHE/lock"
   if ! command -v flock >/dev/null; then
@@ -53,9 +53,9 @@ with_lock() {
     return
   fi
   (
-    exec 9>"$CACHE/lock/$name"
+    exec 9>"$CACHE/lock/$lock"
     if ! flock -n 9; then
-      log "waiting for another process that holds the lock '$name' ..."
+      log "waiting for another process that holds the lock '$lock' ..."
       flock 9
     fi
     "$@"
