@@ -1,0 +1,35 @@
+package muxconfig
+
+// The six modes.
+const (
+	ModeFailover    = "failover"
+	ModeRoundRobin  = "round-robin"
+	ModeWeighted    = "weighted"
+	ModeStickyByKey = "sticky-by-key"
+	ModeShield      = "shield"
+	ModeMirror      = "mirror"
+)
+
+// The two keyspaces.
+const (
+	KeyspaceReplicated = "replicated"
+	KeyspaceSpread     = "spread"
+)
+
+// Modes returns all modes.
+func Modes() []string {
+	return []string{ModeFailover, ModeRoundRobin, ModeWeighted, ModeStickyByKey, ModeShield, ModeMirror}
+}
+
+// ModeTakesSpread reports whether a mux of that mode may have keyspace spread.
+func ModeTakesSpread(mode string) bool {
+	return mode != ModeRoundRobin && mode != ModeWeighted
+}
+
+// MinMembers is the fewest members that a mux of that mode can work with.
+func MinMembers(mode string) int {
+	if mode == ModeShield {
+		return 2
+	}
+	return 1
+}

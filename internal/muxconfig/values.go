@@ -1,0 +1,50 @@
+package muxconfig
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Secret is text that is written to the wire and nowhere else: every way to
+// print it, fmt and slog included, shows a placeholder.
+type Secret string
+
+const redacted = "[redacted]"
+
+// Reveal returns the text itself.
+func (s Secret) Reveal() string { return string(s) }
+
+// String implements fmt.Stringer.
+func (s Secret) String() string { return redacted }
+
+// GoString implements fmt.GoStringer.
+func (s Secret) GoString() string { return redacted }
+
+// Format implements fmt.Formatter, for verbs that String does not cover.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
+
+// LogValue implements slog.LogValuer.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// Duration is a time.Duration that is text ("1m30s") on the wire.
+type Duration time.Duration
+
+// Std returns d as the standard type.
+func (d Duration) Std() time.Duration { return time.Duration(d) }
+
+// String implements fmt.Stringer.
+func (d Duration) String() string { return time.Duration(d).String() }
+
+// MarshalText implements encoding.TextMarshaler.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("%q must be a duration such as 30s", text)
+	}
+	*d = Duration(parsed)
+	return nil
+}
