@@ -99,14 +99,16 @@ func validateMuxes(d *Document) error {
 		if i > 0 && d.Muxes[i].Name == d.Muxes[i-1].Name {
 			return invalid("muxes", "two muxes are named %q", d.Muxes[i].Name)
 		}
-		if err := validateMux(&d.Muxes[i]); err != nil {
+		if err := validateMux(&d.Muxes[i], len(d.Released) > 0); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func validateMux(m *Mux) error {
+// validateMux checks one mux. Below its mode's minimum a mux may only fall
+// where members were let go by force; it then serves nothing.
+func validateMux(m *Mux, released bool) error {
 	field := func(name string) string { return fmt.Sprintf("muxes[%s].%s", m.Name, name) }
 	switch {
 	case m.Name == "" || m.UID == "":
@@ -117,7 +119,7 @@ func validateMux(m *Mux) error {
 		return invalid(field("keyspace"), "%q must be replicated or spread", m.Keyspace)
 	case m.Keyspace == KeyspaceSpread && !ModeTakesSpread(m.Mode):
 		return invalid(field("keyspace"), "must be replicated in mode %s", m.Mode)
-	case len(m.Members) < MinMembers(m.Mode):
+	case len(m.Members) < MinMembers(m.Mode) && !released:
 		return invalid(field("members"), "must have at least %d in mode %s", MinMembers(m.Mode), m.Mode)
 	case m.BackendTimeout <= 0:
 		return invalid(field("backendTimeout"), "must be above zero")
@@ -164,7 +166,7 @@ func validateMembers(m *Mux) error {
 			total += int64(*member.Weight)
 		}
 	}
-	if m.Mode == ModeWeighted && total == 0 {
+	if m.Mode == ModeWeighted && total == 0 && len(m.Members) > 0 {
 		return invalid(fmt.Sprintf("muxes[%s].members", m.Name), "at least one weight must be above zero")
 	}
 	return nil
