@@ -118,14 +118,16 @@ type MemberError struct {
 // the applied revision.
 type DrainReport struct {
 	Phase DrainPhase `json:"phase"`
-	// InFlight are requests, OpenUploads multipart uploads of the store
-	// that the drain waits for.
+	// InFlight are the requests that still run on the member: all of them
+	// in phase Granted, writes alone in phase ReadOnly. OpenUploads are the
+	// multipart uploads of the store that the drain waits for.
 	InFlight    int64 `json:"inFlight"`
 	OpenUploads int64 `json:"openUploads"`
-	// Done: nothing runs any more and nothing will be begun.
+	// Done: InFlight and OpenUploads are zero and will stay so.
 	Done bool `json:"done"`
-	// StoreEmpty tells, in phase ReadOnly, whether the store holds no
-	// object; nil while that is not known.
+	// StoreEmpty tells whether the store held no object when it was listed
+	// after the member was Done; nil while that is not known, and for a
+	// member of a mux with keyspace replicated.
 	StoreEmpty *bool `json:"storeEmpty,omitempty"`
 }
 
