@@ -62,6 +62,9 @@ type Info struct {
 	Metadata map[string]string
 	// Checksums of the whole content, where the store keeps them.
 	Checksums Checksums
+	// ServedBy is the path of the member that answered, e.g. mirrors/eu. A
+	// mux fills it in; stores leave it empty.
+	ServedBy string
 }
 
 // Headers are the standard HTTP headers kept with an object. An empty value
