@@ -1,0 +1,44 @@
+package muxengine
+
+import (
+	"io"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Options are what a mux gets from its surroundings. Every field may be left
+// out. They hold for the mux and all muxes that it builds.
+type Options struct {
+	// Events receives every event, on the goroutine that caused it and with
+	// no lock held. It must not block. Nil drops them.
+	Events func(Event)
+	// Tracer makes the spans storage-mux.<operation> and
+	// storage-mux.attempt. Nil makes none, at no cost.
+	Tracer trace.Tracer
+	// Rand is the source of random choices: 64 random bits at a call, from
+	// any goroutine. Nil is math/rand/v2.Uint64.
+	Rand func() uint64
+	// Hash replaces FNV-1a under StickyFNV1aModulo.
+	Hash func(key string) uint32
+	// Spool keeps bodies so that they can be read again. Nil is a
+	// NewMemorySpool of DefaultSpoolBudget.
+	Spool Spool
+}
+
+// Spool makes room for bodies that may have to be read again.
+type Spool interface {
+	// Open starts to keep one body of size bytes, -1 if that is unknown.
+	// It returns ErrSpoolFull if there is no room for it.
+	Open(size int64) (Spooled, error)
+}
+
+// Spooled is one body being kept. It grows by Write, which is called by one
+// goroutine at a time, while ReadAt may read what is written from any number
+// of others. Write keeps all of p or returns ErrSpoolFull, after which what was
+// written before can still be read. Close frees the room; no other method is
+// called after it.
+type Spooled interface {
+	io.Writer
+	io.ReaderAt
+	io.Closer
+}
