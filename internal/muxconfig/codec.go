@@ -62,7 +62,10 @@ func Decode(data []byte) (*Document, error) {
 	if hash != d.Hash {
 		return nil, invalid("hash", "must be the hash of the content")
 	}
-	return d, Validate(d)
+	if err := Validate(d); err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 // ContentHash is the SHA-256, in hex, of all of d but Revision, Transitions

@@ -117,11 +117,12 @@ type Keys struct {
 
 // Mux is one StorageMux of the topology.
 type Mux struct {
-	Name            string   `json:"name"`
-	UID             string   `json:"uid"`
-	Mode            string   `json:"mode"`
-	Keyspace        string   `json:"keyspace"`
-	Members         []Member `json:"members"`
+	Name     string   `json:"name"`
+	UID      string   `json:"uid"`
+	Mode     string   `json:"mode"`
+	Keyspace string   `json:"keyspace"`
+	Members  []Member `json:"members"`
+	// StickyHash and OnFanoutPartial may be empty, which is their first value.
 	StickyHash      string   `json:"stickyHash,omitempty"`
 	OnFanoutPartial string   `json:"onFanoutPartial,omitempty"`
 	BackendTimeout  Duration `json:"backendTimeout"`
@@ -201,10 +202,11 @@ type HealthCheck struct {
 // S3 is a bucket of an S3 service.
 type S3 struct {
 	// Endpoint is a URL; empty is AWS itself.
-	Endpoint        string `json:"endpoint,omitempty"`
-	Region          string `json:"region,omitempty"`
-	Bucket          string `json:"bucket"`
-	Prefix          string `json:"prefix,omitempty"`
+	Endpoint string `json:"endpoint,omitempty"`
+	Region   string `json:"region,omitempty"`
+	Bucket   string `json:"bucket"`
+	Prefix   string `json:"prefix,omitempty"`
+	// AddressingStyle is "Auto", "Path" or "VirtualHosted".
 	AddressingStyle string `json:"addressingStyle"`
 	Auth            S3Auth `json:"auth"`
 	// CABundle is PEM; empty is the system's roots.
@@ -225,6 +227,13 @@ const (
 	AuthSecret    = "Secret"
 	AuthAmbient   = "Ambient"
 	AuthAnonymous = "Anonymous"
+)
+
+// Values of S3.AddressingStyle.
+const (
+	AddressingAuto          = "Auto"
+	AddressingPath          = "Path"
+	AddressingVirtualHosted = "VirtualHosted"
 )
 
 // File is a folder that the proxy sees under Path.

@@ -16,6 +16,16 @@ const (
 	KeyspaceSpread     = "spread"
 )
 
+// Values of Mux.StickyHash, Mux.OnFanoutPartial and Health.WhenAllDown.
+const (
+	StickyFNV1aModulo    = "fnv1a-modulo"
+	StickyRendezvous     = "rendezvous"
+	FanoutPartialSucceed = "Succeed"
+	FanoutPartialFail    = "Fail"
+	AllDownTry           = "Try"
+	AllDownFail          = "Fail"
+)
+
 // Modes returns all modes.
 func Modes() []string {
 	return []string{ModeFailover, ModeRoundRobin, ModeWeighted, ModeStickyByKey, ModeShield, ModeMirror}

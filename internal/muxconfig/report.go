@@ -92,6 +92,10 @@ type MemberReport struct {
 	LastError           *MemberError `json:"lastError,omitempty"`
 	Capabilities        []string     `json:"capabilities,omitempty"`
 	Drain               *DrainReport `json:"drain,omitempty"`
+	// Refused says why the store refused the newest credentials of the
+	// document, so that the ones before are still in use. They are tried
+	// again until the store takes them.
+	Refused *MemberError `json:"refused,omitempty"`
 }
 
 // Figures are one member's numbers.
@@ -131,7 +135,9 @@ type DrainReport struct {
 	StoreEmpty *bool `json:"storeEmpty,omitempty"`
 }
 
-// Event is something that happened in a proxy. Topic is one of the nine of the
+// Event is something that happened in a proxy. Its Seq is the Report.Seq from
+// which on a report holds it; an event that is no change of state waits for
+// the next report and answers no long poll by itself. Topic is one of the nine of the
 // specification.
 type Event struct {
 	Seq     uint64    `json:"seq"`

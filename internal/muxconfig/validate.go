@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // InvalidError names the field of a document that breaks a rule, and the rule.
@@ -73,6 +74,9 @@ func validateFrontend(d *Document) error {
 			return invalid(fmt.Sprintf("frontend.keyPairs[%d]", i), "must have an access key id and a secret access key")
 		}
 	}
+	if f.TLS != nil && (f.TLS.Cert == "" || f.TLS.Key == "") {
+		return invalid("frontend.tls", "must have a certificate and its key")
+	}
 	return nil
 }
 
@@ -129,6 +133,12 @@ func validateMux(m *Mux, released bool) error {
 		return invalid(field("retry"), "initialInterval must not be negative nor above maxInterval")
 	case m.Health.Cooldown <= 0 || m.Health.MaxCooldown < m.Health.Cooldown:
 		return invalid(field("health"), "cooldown must be above zero and at most maxCooldown")
+	case m.Health.WhenAllDown != AllDownTry && m.Health.WhenAllDown != AllDownFail:
+		return invalid(field("health.whenAllDown"), "%q must be Try or Fail", m.Health.WhenAllDown)
+	case m.StickyHash != "" && m.StickyHash != StickyFNV1aModulo && m.StickyHash != StickyRendezvous:
+		return invalid(field("stickyHash"), "%q must be fnv1a-modulo or rendezvous", m.StickyHash)
+	case m.OnFanoutPartial != "" && m.OnFanoutPartial != FanoutPartialSucceed && m.OnFanoutPartial != FanoutPartialFail:
+		return invalid(field("onFanoutPartial"), "%q must be Succeed or Fail", m.OnFanoutPartial)
 	}
 	return validateMembers(m)
 }
@@ -142,6 +152,8 @@ func validateMembers(m *Mux) error {
 		switch {
 		case member.Name == "":
 			return invalid(field, "must have a name")
+		case strings.Contains(member.Name, "/"):
+			return invalid(field, "the name must not contain a slash")
 		case seen[member.Name]:
 			return invalid(field, "two members have this name")
 		case (member.Backend == "") == (member.Mux == ""):
@@ -176,6 +188,7 @@ func validateBackends(d *Document) error {
 	if !slices.IsSortedFunc(d.Backends, func(a, b Backend) int { return cmp.Compare(a.Name, b.Name) }) {
 		return invalid("backends", "must be sorted by name")
 	}
+	uids := map[string]bool{}
 	for i := range d.Backends {
 		b := &d.Backends[i]
 		field := fmt.Sprintf("backends[%s]", b.Name)
@@ -184,6 +197,8 @@ func validateBackends(d *Document) error {
 			return invalid("backends", "each backend must have a name and a uid")
 		case i > 0 && b.Name == d.Backends[i-1].Name:
 			return invalid("backends", "two backends are named %q", b.Name)
+		case uids[b.UID]:
+			return invalid(field+".uid", "another backend has it too")
 		case b.Timeout < 0:
 			return invalid(field+".timeout", "must not be negative")
 		case b.MaxInFlight < 1:
@@ -194,6 +209,7 @@ func validateBackends(d *Document) error {
 		if err := validateBackendType(field, b); err != nil {
 			return err
 		}
+		uids[b.UID] = true
 	}
 	return nil
 }
@@ -205,6 +221,8 @@ func validateBackendType(field string, b *Backend) error {
 		switch auth := b.S3.Auth; {
 		case b.S3.Bucket == "":
 			return invalid(field+".s3.bucket", "must not be empty")
+		case !slices.Contains([]string{AddressingAuto, AddressingPath, AddressingVirtualHosted}, b.S3.AddressingStyle):
+			return invalid(field+".s3.addressingStyle", "%q must be Auto, Path or VirtualHosted", b.S3.AddressingStyle)
 		case auth.Type == AuthSecret && (auth.AccessKeyID == "" || auth.SecretAccessKey == ""):
 			return invalid(field+".s3.auth", "must have an access key id and a secret access key")
 		case auth.Type != AuthSecret && auth.Type != AuthAmbient && auth.Type != AuthAnonymous:

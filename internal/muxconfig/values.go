@@ -27,6 +27,45 @@ func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
 // LogValue implements slog.LogValuer.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
 
+// A struct that holds Secrets behind a pointer needs a Format of its own: of
+// such a pointer fmt prints the fields as they are when the verb does not fit.
+// The ones below print their type and what identifies them.
+
+// Format implements fmt.Formatter.
+func (d Document) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "document %s/%s revision %d", d.Owner.Namespace, d.Owner.Name, d.Revision)
+}
+
+// Format implements fmt.Formatter.
+func (x Frontend) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "frontend of bucket %s", x.Bucket)
+}
+
+// Format implements fmt.Formatter.
+func (p KeyPair) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "key pair %s", p.AccessKeyID) }
+
+// Format implements fmt.Formatter.
+func (KeyCert) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("certificate and key")) }
+
+// Format implements fmt.Formatter.
+func (Admin) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("admin token and certificate")) }
+
+// Format implements fmt.Formatter.
+func (Keys) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("sealing keys")) }
+
+// Format implements fmt.Formatter.
+func (b Backend) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "backend %s (%s)", b.Name, b.UID) }
+
+// Format implements fmt.Formatter.
+func (s S3) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "bucket %s of %q", s.Bucket, s.Endpoint)
+}
+
+// Format implements fmt.Formatter.
+func (a S3Auth) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "auth %s %s", a.Type, a.AccessKeyID)
+}
+
 // Duration is a time.Duration that is text ("1m30s") on the wire.
 type Duration time.Duration
 
