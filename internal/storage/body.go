@@ -12,6 +12,8 @@ import (
 type Body interface {
 	// Open returns a reader over the content from its first byte. A body
 	// that cannot be read again returns ErrConsumed from the second call on.
+	// Where a Read can block, Close must make it return: a store closes what
+	// it opened when its context ends, also during a Read.
 	Open() (io.ReadCloser, error)
 	// Size is the length of the content in bytes, or -1 if it is unknown.
 	Size() int64

@@ -26,7 +26,7 @@ func (c Conditions) CheckRead(info Info) error {
 	modified := info.ModTime.Truncate(time.Second)
 	switch {
 	case len(c.IfMatch) > 0:
-		if !matches(c.IfMatch, info.ETag) {
+		if !matchesStrong(c.IfMatch, info.ETag) {
 			return c.failed("If-Match")
 		}
 	case !c.IfUnmodifiedSince.IsZero() && modified.After(c.IfUnmodifiedSince):
@@ -51,7 +51,7 @@ func (c Conditions) CheckWrite(exists bool, info Info) error {
 		if !exists {
 			return Errorf(CodeKeyNotFound, "", "If-Match on a key without an object")
 		}
-		if !matches(c.IfMatch, info.ETag) {
+		if !matchesStrong(c.IfMatch, info.ETag) {
 			return c.failed("If-Match")
 		}
 	}
@@ -65,6 +65,18 @@ func (c Conditions) failed(header string) error {
 	return Errorf(CodePreconditionFailed, "", "%s does not hold", header)
 }
 
+// matchesStrong compares as If-Match must: a weak tag equals nothing, since
+// two different contents may share it.
+func matchesStrong(tags []string, etag string) bool {
+	for _, tag := range tags {
+		if tag == "*" || etag != "" && tag == etag && !strings.HasPrefix(tag, "W/") {
+			return true
+		}
+	}
+	return false
+}
+
+// matches compares as If-None-Match must: by the tag alone.
 func matches(tags []string, etag string) bool {
 	for _, tag := range tags {
 		if tag == "*" || etag != "" && strings.TrimPrefix(tag, "W/") == strings.TrimPrefix(etag, "W/") {

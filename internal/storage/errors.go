@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -102,6 +103,12 @@ var (
 // Errorf makes an Error of code for operation op.
 func Errorf(code Code, op, format string, args ...any) *Error {
 	return &Error{Code: code, Op: op, Message: fmt.Sprintf(format, args...)}
+}
+
+// Interrupted is the error of an operation that stopped because ctx ended. Its
+// cause is ctx's, which decides the class.
+func Interrupted(ctx context.Context, op, doing string) *Error {
+	return Errorf(CodeUnavailable, op, "interrupted while %s", doing).WithCause(context.Cause(ctx))
 }
 
 // Error implements error.

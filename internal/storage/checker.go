@@ -1,0 +1,11 @@
+package storage
+
+import "context"
+
+// Checker is implemented by stores that can be asked whether they would serve
+// requests, at the price of one cheap request.
+type Checker interface {
+	// Check returns nil if the store answers and accepts the credentials
+	// and the bucket it was configured with.
+	Check(ctx context.Context) error
+}
