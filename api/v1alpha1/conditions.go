@@ -87,6 +87,13 @@ const (
 	// minimum holds.
 	ReasonBackendNotFound = "BackendNotFound"
 
+	// ReasonBackendDeleted: a StorageBackend that a member names is being deleted. It is drained and then left out.
+	ReasonBackendDeleted = "BackendDeleted"
+
+	// ReasonBackendNotReady: a member waits for the operator itself: for the finalizer of its StorageBackend, or for the drain of
+	// the one that had its name before.
+	ReasonBackendNotReady = "BackendNotReady"
+
 	// ReasonSecretNotFound: a Secret does not exist. The member keeps the last credentials that it had.
 	ReasonSecretNotFound = "SecretNotFound"
 

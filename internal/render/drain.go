@@ -97,6 +97,7 @@ type drainRules struct {
 	stored  *muxconfig.Document
 	mux     *muxconfig.Mux // the mux of stored that holds the member
 	leaving []leaving
+	staying []string // names of members of mux that go on serving
 	proxies []Proxy
 	now     time.Time
 }
@@ -136,8 +137,8 @@ func (r drainRules) step(l leaving, granted string) Drain {
 	switch {
 	case granted != "" && granted != l.member.Name:
 		d.State, d.Message = DrainBlocked, fmt.Sprintf("member %s drains first, one goes at a time", granted)
-	case r.notServed(l) != "":
-		d.State, d.Message = DrainBlocked, r.notServed(l)
+	case r.notServed() != "":
+		d.State, d.Message = DrainBlocked, r.notServed()
 	default:
 		return r.grant(l, d)
 	}
@@ -149,7 +150,7 @@ func (r drainRules) blockedByMode(l leaving) string {
 	if r.mux.Mode == muxconfig.ModeShield && r.mux.Members[0].Name == l.member.Name {
 		return fmt.Sprintf("member %s is the origin of a shield and cannot be drained; add the new origin in a mux of its own", l.member.Name)
 	}
-	stay := len(r.mux.Members) - len(r.leaving)
+	stay := len(r.staying)
 	if least := muxconfig.MinMembers(r.mux.Mode); stay < least {
 		return fmt.Sprintf("mode %s needs %d member(s) that stay and has %d; add a backend to spec.backends first", r.mux.Mode, least, stay)
 	}
@@ -252,8 +253,8 @@ func (r drainRules) storeEmpty(l leaving) emptiness {
 	return seen
 }
 
-// notServed says why the members that stay cannot take over from l, or "".
-func (r drainRules) notServed(l leaving) string {
+// notServed says why the members that stay cannot take over, or "".
+func (r drainRules) notServed() string {
 	for _, p := range r.proxies {
 		if !p.Running {
 			continue
@@ -264,22 +265,17 @@ func (r drainRules) notServed(l leaving) string {
 			}
 			continue
 		}
-		if !r.otherUp(p, l) {
+		if !r.otherUp(p) {
 			return fmt.Sprintf("no other member that stays is up in %s", p.Pod)
 		}
 	}
 	return ""
 }
 
-func (r drainRules) otherUp(p Proxy, l leaving) bool {
-	for _, m := range p.Report.Members {
-		stays := r.mux.Name == r.stored.Root && m.Path != l.member.Name &&
-			!slices.ContainsFunc(r.leaving, func(o leaving) bool { return o.member.Name == m.Path })
-		if stays && m.State == muxconfig.StateUp {
-			return true
-		}
-	}
-	return false
+func (r drainRules) otherUp(p Proxy) bool {
+	return slices.ContainsFunc(p.Report.Members, func(m muxconfig.MemberReport) bool {
+		return m.State == muxconfig.StateUp && slices.Contains(r.staying, m.Path)
+	})
 }
 
 // granted returns the name of a member whose drain is granted in the stored

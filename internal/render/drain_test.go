@@ -40,6 +40,11 @@ func (c drainCase) rules() drainRules {
 	}
 	doc := &muxconfig.Document{Revision: 7, Hash: "h", Root: "m", Muxes: []muxconfig.Mux{mux}}
 	rules := drainRules{stored: doc, mux: &doc.Muxes[0], proxies: c.proxies, now: drainNow}
+	for _, name := range c.members {
+		if !slices.Contains(c.leaving, name) {
+			rules.staying = append(rules.staying, name)
+		}
+	}
 	for _, name := range c.leaving {
 		i := slices.IndexFunc(mux.Members, func(m muxconfig.Member) bool { return m.Name == name })
 		rules.leaving = append(rules.leaving, leaving{

@@ -1,0 +1,118 @@
+package render
+
+import (
+	"slices"
+
+	"github.com/suaveplan/storagemux/api/v1alpha1"
+)
+
+// What this version has built. A mode, type or field that is missing here is
+// refused, never accepted and ignored.
+var (
+	builtModes = []v1alpha1.Mode{v1alpha1.ModeFailover}
+	builtTypes = []v1alpha1.BackendType{v1alpha1.BackendTypeS3, v1alpha1.BackendTypeFile, v1alpha1.BackendTypeMemory}
+)
+
+// muxRules are asked in order; the first that refuses decides.
+var muxRules = []func(Facts) Verdict{
+	modeIsBuilt,
+	membersAreBackends,
+	proxiesMayShareStores,
+	standaloneNeedsKeys,
+}
+
+// AcceptMux says whether the mux can be served at all, from its spec and what
+// it refers to. It does not ask whether what it refers to exists.
+func AcceptMux(f Facts) Verdict {
+	for _, rule := range muxRules {
+		if v := rule(f); !v.OK {
+			return v
+		}
+	}
+	return Verdict{OK: true, Reason: v1alpha1.ReasonAccepted, Message: "the spec is valid"}
+}
+
+var pass = Verdict{OK: true}
+
+func modeIsBuilt(f Facts) Verdict {
+	if mode := f.Mux.Spec.Mode; !slices.Contains(builtModes, mode) {
+		return refuse(v1alpha1.ReasonUnsupportedMode, "spec.mode %s is not built in this version; it must be one of %v", mode, builtModes)
+	}
+	return pass
+}
+
+func membersAreBackends(f Facts) Verdict {
+	for i := range f.Mux.Spec.Backends {
+		member := &f.Mux.Spec.Backends[i]
+		kind, name := member.Target()
+		switch {
+		case kind == v1alpha1.MemberKindStorageBackend:
+		case name == f.Mux.Name:
+			return refuse(v1alpha1.ReasonCycle, "spec.backends[%s].ref must not be the StorageMux itself", member.Name)
+		default:
+			return refuse(v1alpha1.ReasonUnsupportedField, "spec.backends[%s].ref: kind %s is not built in this version", member.Name, kind)
+		}
+	}
+	return pass
+}
+
+// proxiesMayShareStores refuses several proxies over a store that only one of
+// them can see.
+func proxiesMayShareStores(f Facts) Verdict {
+	if f.Standalone || proxyReplicas(f.Mux) <= 1 {
+		return pass
+	}
+	for i := range f.Mux.Spec.Backends {
+		member := &f.Mux.Spec.Backends[i]
+		_, name := member.Target()
+		if what := singleProxyStore(f, f.Backends[name]); what != "" {
+			return refuse(v1alpha1.ReasonSingleReplicaRequired, "spec.proxy.replicas must be 1: StorageBackend %s is %s", name, what)
+		}
+	}
+	return pass
+}
+
+// singleProxyStore says what about b's store keeps it to one proxy, or "".
+func singleProxyStore(f Facts, b *v1alpha1.StorageBackend) string {
+	switch {
+	case b == nil:
+		return ""
+	case b.Spec.Memory != nil:
+		return "in the memory of one proxy"
+	case b.Spec.File != nil && b.Spec.File.PersistentVolumeClaim != nil &&
+		f.Claims[b.Spec.File.PersistentVolumeClaim.ClaimName].SingleNode:
+		return "on a ReadWriteOnce claim"
+	}
+	return ""
+}
+
+func standaloneNeedsKeys(f Facts) Verdict {
+	auth := f.Mux.Spec.Frontend.Auth
+	if f.Standalone && auth.Type != v1alpha1.FrontendAuthNone && len(auth.SecretRefs) == 0 {
+		return refuse(v1alpha1.ReasonInvalid, "spec.frontend.auth.secretRefs must name a Secret with a key pair, or type must be None, outside a cluster")
+	}
+	return pass
+}
+
+// AcceptBackend says whether a StorageBackend can be served at all.
+func AcceptBackend(b *v1alpha1.StorageBackend, standalone bool) Verdict {
+	kind := b.Spec.Type()
+	switch {
+	case kind == "":
+		return refuse(v1alpha1.ReasonInvalid, "spec must have exactly one type")
+	case !slices.Contains(builtTypes, kind):
+		return refuse(v1alpha1.ReasonUnsupportedType, "spec.%s is not built in this version; the type must be one of %v", kind, builtTypes)
+	case b.Spec.File != nil && b.Spec.File.Path != "" && !standalone:
+		return refuse(v1alpha1.ReasonPathNotInCluster, "spec.file.path is for storagemux serve; in a cluster spec.file.persistentVolumeClaim must be set")
+	case b.Spec.File != nil && b.Spec.File.PersistentVolumeClaim != nil && standalone:
+		return refuse(v1alpha1.ReasonInvalid, "spec.file.path must be set outside a cluster, in place of persistentVolumeClaim")
+	}
+	return Verdict{OK: true, Reason: v1alpha1.ReasonAccepted, Message: "the spec is valid"}
+}
+
+func proxyReplicas(mux *v1alpha1.StorageMux) int32 {
+	if mux.Spec.Proxy.Replicas == nil {
+		return 2
+	}
+	return *mux.Spec.Proxy.Replicas
+}
