@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Usage: hack/tool.sh NAME [BINARY]
 #
-# Builds the tool that the Go module hack/tools/NAME pins, once per machine, and prints where it is: the path of its
-# binary, or, when the module has several and BINARY is not given, of the folder that holds them.
+# Builds a tool from the Go module that pins it, once per machine, and prints where it is: the path of its binary, or,
+# when the module has several and BINARY is not given, of the folder that holds them. The module is hack/tools/NAME for
+# what others wrote, and hack/NAME or hack/cluster/NAME for this project's own helpers.
 #
 # A tool's module is its go.mod and go.sum, whose `tool` directives name the main packages to build; a main package of
 # its own, where upstream has none that fits; and an optional file `flags`, one `go build` flag a line, in which
@@ -13,11 +14,13 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 name=${1:?usage: hack/tool.sh NAME [BINARY]}
 binary=${2:-}
-module=$ROOT/hack/tools/$name
-[[ -f $module/go.mod ]] || die "there is no hack/tools/$name/go.mod"
+for module in "$ROOT/hack/tools/$name" "$ROOT/hack/$name" "$ROOT/hack/cluster/$name"; do
+  [[ -f $module/go.mod ]] && break
+done
+[[ -f $module/go.mod ]] || die "there is no tool named $name"
 
-# The version of the module that the first tool directive belongs to; for a main package of our own, of the first
-# direct requirement.
+# The version of the module that the first tool directive belongs to. For a main package of our own it is that of the
+# first direct requirement, of which the binary is made; without any, it is v0.
 tool_version() {
   awk '
     { sub(/\/\/ indirect/, "#indirect") }
@@ -28,16 +31,16 @@ tool_version() {
     kind == "tool" && !tool { tool = path }
     kind == "require" { versions[path] = version; if (!direct && !/#indirect/) direct = version }
     END {
-      if (index(tool "/", own "/") == 1) { print direct; exit }
-      for (m in versions) if (index(tool "/", m "/") == 1 && length(m) > length(best)) best = m
-      print versions[best]
+      best = direct ? direct : "v0"
+      for (m in versions) if (index(tool "/", m "/") == 1 && length(m) > length(owner)) { owner = m; best = versions[m] }
+      if (tool) print best
     }' "$module/go.mod"
 }
 
 version=$(tool_version)
-[[ -n $version ]] || die "hack/tools/$name/go.mod names no tool, or requires no module that holds it"
+[[ -n $version ]] || die "$module/go.mod has no tool directive"
 
-hash=$(cd "$module" && find . -type f ! -name '*.md' ! -name '.*' | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c1-8)
+hash=$(cd "$module" && find . -type f ! -name '*.md' ! -name '.*' ! -name '*_test.go' | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c1-8)
 platform=$(go env GOOS)-$(go env GOARCH)
 target=$CACHE/bin/$name-$version-$hash-$platform
 
@@ -62,5 +65,5 @@ if [[ -z $binary ]]; then
   ((${#built[@]} > 1)) && { echo "$target"; exit; }
   binary=$(basename "${built[0]}")
 fi
-[[ -x $target/$binary ]] || die "hack/tools/$name builds no $binary"
+[[ -x $target/$binary ]] || die "hack/tool.sh $name builds no $binary"
 echo "$target/$binary"
