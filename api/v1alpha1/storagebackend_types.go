@@ -27,7 +27,7 @@ const (
 // The immutability rule compares what says which objects the store holds. How the store is reached (endpoint, region, credentials) may change.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.s3), has(self.http), has(self.file), has(self.memory), has(self.bunny), has(self.swift), has(self.azure), has(self.fallback)].exists_one(set, set)",message="exactly one of s3, http, file, memory, bunny, swift, azure and fallback must be set"
-// +kubebuilder:validation:XValidation:rule="has(self.s3) == has(oldSelf.s3) && has(self.http) == has(oldSelf.http) && has(self.file) == has(oldSelf.file) && has(self.memory) == has(oldSelf.memory) && has(self.bunny) == has(oldSelf.bunny) && has(self.swift) == has(oldSelf.swift) && has(self.azure) == has(oldSelf.azure) && has(self.fallback) == has(oldSelf.fallback) && self.?s3.bucket == oldSelf.?s3.bucket && self.?s3.prefix.orValue(”) == oldSelf.?s3.prefix.orValue(”) && self.?http.url == oldSelf.?http.url && self.?file.persistentVolumeClaim.claimName == oldSelf.?file.persistentVolumeClaim.claimName && self.?file.persistentVolumeClaim.subPath.orValue(”) == oldSelf.?file.persistentVolumeClaim.subPath.orValue(”) && self.?file.path == oldSelf.?file.path && self.?bunny.zone == oldSelf.?bunny.zone && self.?swift.container == oldSelf.?swift.container && self.?swift.prefix.orValue(”) == oldSelf.?swift.prefix.orValue(”) && self.?azure.container == oldSelf.?azure.container && self.?azure.prefix.orValue(”) == oldSelf.?azure.prefix.orValue(”)",message="type, bucket (zone, container), prefix, url and claim must not change: add a new StorageBackend, list it in the mux, and delete this one, which drains it first"
+// +kubebuilder:validation:XValidation:rule=`has(self.s3) == has(oldSelf.s3) && has(self.http) == has(oldSelf.http) && has(self.file) == has(oldSelf.file) && has(self.memory) == has(oldSelf.memory) && has(self.bunny) == has(oldSelf.bunny) && has(self.swift) == has(oldSelf.swift) && has(self.azure) == has(oldSelf.azure) && has(self.fallback) == has(oldSelf.fallback) && (!has(self.s3) || (self.s3.bucket == oldSelf.s3.bucket && (has(self.s3.prefix) ? self.s3.prefix : "") == (has(oldSelf.s3.prefix) ? oldSelf.s3.prefix : ""))) && (!has(self.http) || self.http.url == oldSelf.http.url) && (!has(self.file) || ((has(self.file.path) ? self.file.path : "") == (has(oldSelf.file.path) ? oldSelf.file.path : "") && has(self.file.persistentVolumeClaim) == has(oldSelf.file.persistentVolumeClaim) && (!has(self.file.persistentVolumeClaim) || (self.file.persistentVolumeClaim.claimName == oldSelf.file.persistentVolumeClaim.claimName && (has(self.file.persistentVolumeClaim.subPath) ? self.file.persistentVolumeClaim.subPath : "") == (has(oldSelf.file.persistentVolumeClaim.subPath) ? oldSelf.file.persistentVolumeClaim.subPath : ""))))) && (!has(self.bunny) || self.bunny.zone == oldSelf.bunny.zone) && (!has(self.swift) || (self.swift.container == oldSelf.swift.container && (has(self.swift.prefix) ? self.swift.prefix : "") == (has(oldSelf.swift.prefix) ? oldSelf.swift.prefix : ""))) && (!has(self.azure) || (self.azure.container == oldSelf.azure.container && (has(self.azure.prefix) ? self.azure.prefix : "") == (has(oldSelf.azure.prefix) ? oldSelf.azure.prefix : "")))`,message="type, bucket (zone, container), prefix, url and claim must not change: add a new StorageBackend, list it in the mux, and delete this one, which drains it first"
 type StorageBackendSpec struct {
 	// s3 is a bucket behind the S3 API, of AWS or of any other server.
 	//
@@ -157,7 +157,7 @@ type S3Backend struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != '' && url(self).getEscapedPath() in ['', '/'] && !self.contains('?') && !self.contains('#') && !self.contains('@')",message="endpoint must be a URL of the form https://host or http://host:port, without path, query and credentials"
+	// +kubebuilder:validation:XValidation:rule=`isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != "" && url(self).getEscapedPath() in ["", '/'] && !self.contains('?') && !self.contains('#') && !self.contains('@')`,message="endpoint must be a URL of the form https://host or http://host:port, without path, query and credentials"
 	Endpoint string `json:"endpoint,omitempty"`
 
 	// region that requests are signed for. Required without endpoint. Unset with an endpoint: us-east-1, which nearly every
@@ -225,7 +225,7 @@ type HTTPBackend struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != '' && !self.contains('?') && !self.contains('#') && !self.contains('@')",message="url must begin with http:// or https://, name a host, and have no query, fragment and credentials"
+	// +kubebuilder:validation:XValidation:rule=`isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != "" && !self.contains('?') && !self.contains('#') && !self.contains('@')`,message="url must begin with http:// or https://, name a host, and have no query, fragment and credentials"
 	URL string `json:"url"`
 
 	// flavor of the server: WebDAV, or Plain, which is read-only and cannot be listed.
@@ -329,7 +329,7 @@ type SwiftBackend struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != '' && !self.contains('?') && !self.contains('#') && !self.contains('@')",message="authURL must begin with http:// or https://, name a host, and have no query, fragment and credentials"
+	// +kubebuilder:validation:XValidation:rule=`isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != "" && !self.contains('?') && !self.contains('#') && !self.contains('@')`,message="authURL must begin with http:// or https://, name a host, and have no query, fragment and credentials"
 	AuthURL string `json:"authURL"`
 
 	// container that holds the objects. It must exist. Immutable.
@@ -361,7 +361,7 @@ type AzureBackend struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != '' && !self.contains('?') && !self.contains('#') && !self.contains('@')",message="endpoint must begin with http:// or https://, name a host, and have no query, fragment and credentials"
+	// +kubebuilder:validation:XValidation:rule=`isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != "" && !self.contains('?') && !self.contains('#') && !self.contains('@')`,message="endpoint must begin with http:// or https://, name a host, and have no query, fragment and credentials"
 	Endpoint string `json:"endpoint"`
 
 	// container that holds the objects. It must exist. Immutable.
@@ -562,7 +562,7 @@ type FallbackPolicy struct {
 
 // HealthCheck is an active check of a store.
 //
-// +kubebuilder:validation:XValidation:rule="!self.interval.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || !self.timeout.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || duration(self.timeout) <= duration(self.interval)",message="healthCheck.timeout must not be longer than healthCheck.interval"
+// +kubebuilder:validation:XValidation:rule="!has(self.interval) || !has(self.timeout) || !self.interval.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || !self.timeout.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || duration(self.timeout) <= duration(self.interval)",message="healthCheck.timeout must not be longer than healthCheck.interval"
 type HealthCheck struct {
 	// interval is the time between two checks of one proxy, from 1s to 1h. A check that fails, whatever the reason, takes the
 	// store down with STORAGE_MUX.HEALTHCHECK_FAILED, and then only a check that passes brings it back.

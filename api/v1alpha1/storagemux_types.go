@@ -251,7 +251,7 @@ type StickySpec struct {
 // RetrySpec is how often one store is asked again. Only transient errors are retried, never a timeout, and only by the mux that
 // names the StorageBackend: a nested mux is not retried by its parent.
 //
-// +kubebuilder:validation:XValidation:rule="!self.initialInterval.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || !self.maxInterval.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || duration(self.initialInterval) <= duration(self.maxInterval)",message="retry.initialInterval must not be longer than retry.maxInterval"
+// +kubebuilder:validation:XValidation:rule="!has(self.initialInterval) || !has(self.maxInterval) || !self.initialInterval.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || !self.maxInterval.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || duration(self.initialInterval) <= duration(self.maxInterval)",message="retry.initialInterval must not be longer than retry.maxInterval"
 type RetrySpec struct {
 	// maxAttempts is how often a store is asked in all for one request, the first time included. 1 means no retry.
 	//
@@ -278,7 +278,7 @@ type RetrySpec struct {
 
 // HealthSpec is how members that failed come back.
 //
-// +kubebuilder:validation:XValidation:rule="!self.cooldown.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || !self.maxCooldown.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || duration(self.cooldown) <= duration(self.maxCooldown)",message="health.cooldown must not be longer than health.maxCooldown"
+// +kubebuilder:validation:XValidation:rule="!has(self.cooldown) || !has(self.maxCooldown) || !self.cooldown.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || !self.maxCooldown.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || duration(self.cooldown) <= duration(self.maxCooldown)",message="health.cooldown must not be longer than health.maxCooldown"
 type HealthSpec struct {
 	// cooldown is how long a member stays down after its first failure, before one probe decides whether it is up again. It
 	// doubles with each further failure in a row, up to 64 times itself and never beyond maxCooldown. From 1ms.
@@ -388,7 +388,7 @@ const (
 
 // ProxySpec is the workload that serves a mux.
 //
-// +kubebuilder:validation:XValidation:rule="self.type != 'None' || !(has(self.resources) || has(self.serviceAnnotations) || has(self.serviceAccountAnnotations) || has(self.podLabels) || has(self.podAnnotations) || has(self.nodeSelector) || has(self.tolerations) || has(self.affinity) || self.serviceType != 'ClusterIP')",message="proxy must not set anything but type when proxy.type is None: such a mux has no workload and exists only to be nested"
+// +kubebuilder:validation:XValidation:rule="self.?type.orValue('Deployment') != 'None' || !(has(self.resources) || has(self.serviceAnnotations) || has(self.serviceAccountAnnotations) || has(self.podLabels) || has(self.podAnnotations) || has(self.nodeSelector) || has(self.tolerations) || has(self.affinity) || self.?serviceType.orValue('ClusterIP') != 'ClusterIP')",message="proxy must not set anything but type when proxy.type is None: such a mux has no workload and exists only to be nested"
 type ProxySpec struct {
 	// type is Deployment, or None for a mux that exists only to be nested in others and has no endpoint of its own.
 	//
