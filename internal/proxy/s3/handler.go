@@ -1,9 +1,14 @@
 package s3
 
 import (
+	"context"
+	"log/slog"
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"github.com/suaveplan/storagemux/internal/proxy/sigv4"
+	"github.com/suaveplan/storagemux/internal/storage"
 )
 
 // Handler answers S3 requests. It is safe for concurrent use.
@@ -27,7 +32,215 @@ func (h *Handler) SetConfig(c *Config) { h.config.Store(c) }
 // InFlight returns the number of requests that run.
 func (h *Handler) InFlight() int64 { return h.inFlight.Load() }
 
-// ServeHTTP implements http.Handler.
+// request is one request on its way through the front.
+type request struct {
+	h     *Handler
+	cfg   *Config
+	w     http.ResponseWriter
+	r     *http.Request
+	id    string
+	start time.Time
+
+	query  sigv4.Query
+	target target
+	// auth is nil where requests need not be signed.
+	auth *sigv4.Auth
+	// contentSHA256 is what the client said of its body.
+	contentSHA256 string
+	// body is the verifying reader, once an operation asked for it.
+	body *sigv4.Body
+
+	stats RequestStats
+	begun bool
+}
+
+// ServeHTTP implements http.Handler. An answer that breaks after its head was
+// sent, and one whose client left, ends with a panic of http.ErrAbortHandler,
+// by which net/http cuts the connection.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	http.Error(w, "not configured", http.StatusServiceUnavailable)
+	q := &request{h: h, cfg: h.config.Load(), w: w, r: r, id: h.opts.RequestID(), start: time.Now()}
+	running := h.inFlight.Add(1)
+	defer h.inFlight.Add(-1)
+	defer q.finish()
+
+	header := w.Header()
+	header["x-amz-request-id"] = []string{q.id}
+	header["Server"] = []string{"StorageMux"}
+	if err := q.serve(running); err != nil {
+		q.fail(err)
+	}
+}
+
+func (q *request) serve(running int64) error {
+	q.stats.Operation = "Unknown"
+	switch {
+	case q.cfg == nil:
+		return refuse("ServiceUnavailable", http.StatusServiceUnavailable, "The server is not configured yet.")
+	case running > q.cfg.maxInFlight():
+		return refuse("SlowDown", http.StatusServiceUnavailable, "Please reduce your request rate.")
+	}
+	var err error
+	if q.query, err = sigv4.ParseQuery(q.r.URL.RawQuery); err != nil {
+		return err
+	}
+	q.target = parseTarget(q.r.Host, q.r.URL.Path, q.cfg.Bucket)
+	op := route(q.r.Method, q.target, q.query, q.r.Header)
+	q.stats.Operation = op.name
+	// A browser's preflight is never signed.
+	if q.r.Method != http.MethodOptions {
+		if err := q.authenticate(); err != nil {
+			return err
+		}
+	}
+	if err := q.checkTarget(op.name); err != nil {
+		return err
+	}
+	return op.serve(q)
+}
+
+func (q *request) authenticate() error {
+	if q.cfg.Auth == AuthNone {
+		q.contentSHA256 = q.r.Header.Get("X-Amz-Content-Sha256")
+		if q.query.Has("X-Amz-Algorithm") {
+			hoist(q.r.Header, q.query)
+		}
+		return nil
+	}
+	auth, err := sigv4.Verify(q.r, q.query, q.cfg.Keys, q.h.opts.Now())
+	if err != nil {
+		return err
+	}
+	q.auth, q.contentSHA256 = auth, auth.ContentSHA256
+	if auth.Presigned {
+		hoist(q.r.Header, q.query)
+	}
+	return nil
+}
+
+func (q *request) checkTarget(operation string) error {
+	if q.target.bucket != "" && q.target.bucket != q.cfg.Bucket && operation != "CreateBucket" {
+		return refuse("NoSuchBucket", http.StatusNotFound, "The specified bucket does not exist.")
+	}
+	if q.target.key != "" {
+		return checkKey(q.target.key)
+	}
+	return nil
+}
+
+// checkKey refuses keys that no client may use.
+func checkKey(key string) error {
+	switch err := storage.ValidateKey(key); {
+	case len(key) > storage.MaxKeyBytes:
+		return refuse("KeyTooLongError", http.StatusBadRequest, "Your key is too long; it may have %d bytes.", storage.MaxKeyBytes)
+	case err != nil:
+		return &apiError{Code: "InvalidURI", Status: http.StatusBadRequest, Message: "The key must be valid UTF-8 without NUL.", cause: err}
+	case storage.IsReserved(key):
+		return refuse("AccessDenied", http.StatusForbidden, "Keys that begin with %s are reserved.", storage.ReservedPrefix)
+	}
+	return nil
+}
+
+// begin sends the head of the answer.
+func (q *request) begin(status int) {
+	q.begun = true
+	q.stats.Status = status
+	q.stats.FirstByte = time.Since(q.start)
+	q.w.WriteHeader(status)
+}
+
+// fail answers with err, or cuts the connection where that is too late.
+func (q *request) fail(err error) {
+	e := toAPIError(err)
+	q.stats.ErrorCode, q.stats.StorageCode = e.Code, string(e.StorageCode)
+	if context.Cause(q.r.Context()) != nil {
+		q.stats.Status, q.stats.Aborted = StatusClientClosed, true
+		q.log(err)
+		panic(http.ErrAbortHandler)
+	}
+	if q.begun {
+		q.stats.Aborted = true
+		q.log(err)
+		panic(http.ErrAbortHandler)
+	}
+	q.writeError(e)
+	q.log(err)
+}
+
+func (q *request) writeError(e *apiError) {
+	header := q.w.Header()
+	for name, value := range e.Header {
+		header.Set(name, value)
+	}
+	if e.StorageCode != "" {
+		header["x-storagemux-error-code"] = []string{string(e.StorageCode)}
+	}
+	if e.Status == http.StatusServiceUnavailable {
+		header["Retry-After"] = []string{e.retryAfter()}
+	}
+	if e.Status == http.StatusNotModified {
+		q.begin(e.Status)
+		return
+	}
+	// The client may be gone by now, which is its own affair.
+	_ = q.writeDocument(e.Status, q.errorDocument(e))
+}
+
+// finish runs last, also when the answer was cut.
+func (q *request) finish() {
+	if q.body != nil {
+		q.stats.BytesIn = q.body.BytesRead()
+		if !q.body.Close() {
+			// A backend answered while our read from the client hangs. The
+			// answer is on its way; the read must not outlive it.
+			_ = http.NewResponseController(q.w).SetReadDeadline(time.Now())
+		}
+	}
+	q.stats.Duration = time.Since(q.start)
+	q.h.opts.Metrics.RequestFinished(q.stats)
+	if q.stats.ErrorCode == "" {
+		q.log(nil)
+	}
+}
+
+func (q *request) log(err error) {
+	level := slog.LevelDebug
+	if q.stats.Status >= http.StatusInternalServerError || q.stats.Aborted {
+		level = slog.LevelWarn
+	}
+	if q.stats.Status == StatusClientClosed {
+		level = slog.LevelDebug
+	}
+	ctx := context.WithoutCancel(q.r.Context())
+	if !q.h.opts.Logger.Enabled(ctx, level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("requestID", q.id),
+		slog.String("operation", q.stats.Operation),
+		slog.String("key", q.target.key),
+		slog.Int("status", q.stats.Status),
+		slog.Int64("bytesOut", q.stats.BytesOut),
+		slog.Duration("duration", time.Since(q.start)),
+	}
+	if q.stats.ServedBy != "" {
+		attrs = append(attrs, slog.String("member", q.stats.ServedBy))
+	}
+	if q.stats.Aborted {
+		attrs = append(attrs, slog.Bool("aborted", true))
+	}
+	if err != nil {
+		attrs = append(attrs, slog.String("error", err.Error()))
+	}
+	q.h.opts.Logger.LogAttrs(ctx, level, "request", attrs...)
+}
+
+// servedBy notes who answered, and tells the client if that is wanted.
+func (q *request) servedBy(member string) {
+	if member == "" {
+		return
+	}
+	q.stats.ServedBy = member
+	if q.cfg.ServeBackendHeader {
+		q.w.Header()["x-storagemux-backend"] = []string{member}
+	}
 }

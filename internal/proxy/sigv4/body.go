@@ -2,6 +2,7 @@ package sigv4
 
 import (
 	"bytes"
+	"encoding/base64"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -164,6 +165,21 @@ func (b *Body) Sums() Sums {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.sums
+}
+
+// Checksums calls yield with the name and the base64 value of each checksum
+// header or trailer that the client gave, once Verified.
+func (b *Body) Checksums(yield func(header, value string)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.verified {
+		return
+	}
+	for d, header := range checksumHeaders {
+		if header != "" && (b.payload.expected[d] != nil || b.payload.trailing[d]) {
+			yield(header, base64.StdEncoding.EncodeToString(b.hasher.hashes[d].Sum(nil)))
+		}
+	}
 }
 
 // Close makes every further Read fail and gives buffers back. It returns false

@@ -56,7 +56,7 @@ func TestBodyReadsTheSameByEveryMethod(t *testing.T) {
 	for name, form := range forms {
 		open := func(wrap func(io.Reader) io.Reader) *Body {
 			r := signBody(t, form, want, trailerOf(form, want))
-			auth, err := Verify(r, testKeyring(), testTime)
+			auth, err := verify(r, testKeyring(), testTime)
 			if err != nil {
 				t.Fatal(err)
 			}

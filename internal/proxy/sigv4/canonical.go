@@ -9,25 +9,28 @@ import (
 	"strings"
 )
 
-// parameter is one decoded name and value of a query.
-type parameter struct{ name, value string }
+// Parameter is one decoded name and value of a query.
+type Parameter struct{ Name, Value string }
 
-// parseQuery decodes a raw query in its order. Unlike url.ParseQuery it takes
-// a semicolon as any other byte, as S3 does.
-func parseQuery(raw string) ([]parameter, error) {
+// Query holds the parameters of a request in their order.
+type Query []Parameter
+
+// ParseQuery decodes a raw query. Unlike url.ParseQuery it takes a semicolon
+// as any other byte, as S3 does. Its error is of type *Error.
+func ParseQuery(raw string) (Query, error) {
 	if raw == "" {
 		return nil, nil
 	}
-	params := make([]parameter, 0, strings.Count(raw, "&")+1)
+	params := make(Query, 0, strings.Count(raw, "&")+1)
 	for part := range strings.SplitSeq(raw, "&") {
 		if part == "" {
 			continue
 		}
 		name, value, _ := strings.Cut(part, "=")
-		var p parameter
+		var p Parameter
 		var err error
-		if p.name, err = url.QueryUnescape(name); err == nil {
-			p.value, err = url.QueryUnescape(value)
+		if p.Name, err = url.QueryUnescape(name); err == nil {
+			p.Value, err = url.QueryUnescape(value)
 		}
 		if err != nil {
 			return nil, errorf(CodeInvalidURI, "the query holds an escape that is none")
@@ -37,38 +40,55 @@ func parseQuery(raw string) ([]parameter, error) {
 	return params, nil
 }
 
-func lookup(params []parameter, name string) (string, bool) {
-	for _, p := range params {
-		if p.name == name {
-			return p.value, true
+// Lookup returns the first value of name and whether there is one.
+func (q Query) Lookup(name string) (string, bool) {
+	for _, p := range q {
+		if p.Name == name {
+			return p.Value, true
 		}
 	}
 	return "", false
 }
 
+// Get returns the first value of name, or "".
+func (q Query) Get(name string) string {
+	value, _ := q.Lookup(name)
+	return value
+}
+
+// Has reports whether there is a parameter called name.
+func (q Query) Has(name string) bool {
+	_, ok := q.Lookup(name)
+	return ok
+}
+
 // appendCanonicalQuery appends params, encoded and sorted, without those named
 // without.
-func appendCanonicalQuery(dst []byte, params []parameter, without string) []byte {
+func appendCanonicalQuery(dst []byte, params Query, without string) []byte {
 	if len(params) == 0 {
 		return dst
 	}
-	encoded := make([]parameter, 0, len(params))
+	encoded := make(Query, 0, len(params))
 	for _, p := range params {
-		if without == "" || p.name != without {
-			encoded = append(encoded, parameter{encode(p.name, false), encode(p.value, false)})
+		if without == "" || p.Name != without {
+			encoded = append(encoded, Parameter{encode(p.Name, false), encode(p.Value, false)})
 		}
 	}
-	slices.SortFunc(encoded, func(a, b parameter) int {
-		return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.value, b.value))
+	slices.SortFunc(encoded, func(a, b Parameter) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Value, b.Value))
 	})
 	for i, p := range encoded {
 		if i > 0 {
 			dst = append(dst, '&')
 		}
-		dst = append(append(append(dst, p.name...), '='), p.value...)
+		dst = append(append(append(dst, p.Name...), '='), p.Value...)
 	}
 	return dst
 }
+
+// EscapePath percent-encodes all of s but slashes and the bytes that RFC 3986
+// calls unreserved.
+func EscapePath(s string) string { return encode(s, true) }
 
 // encode percent-encodes all but RFC 3986's unreserved bytes, and slashes if
 // they are to be kept.

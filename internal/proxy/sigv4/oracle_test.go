@@ -127,9 +127,17 @@ func signBody(t testing.TB, form Form, body []byte, trailer string) *http.Reques
 	return received(t, r)
 }
 
+func verify(r *http.Request, keys *Keyring, now time.Time) (*Auth, error) {
+	query, err := ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, err
+	}
+	return Verify(r, query, keys, now)
+}
+
 // verifyAndRead does all that a front does with a PUT.
 func verifyAndRead(r *http.Request) ([]byte, error) {
-	auth, err := Verify(r, testKeyring(), testTime)
+	auth, err := verify(r, testKeyring(), testTime)
 	if err != nil {
 		return nil, err
 	}

@@ -47,13 +47,9 @@ type claim struct {
 	payload   string
 }
 
-// Verify checks the signature of r against keys at the time now. Its errors
-// are of type *Error. It reads nothing of the body.
-func Verify(r *http.Request, keys *Keyring, now time.Time) (*Auth, error) {
-	params, err := parseQuery(r.URL.RawQuery)
-	if err != nil {
-		return nil, err
-	}
+// Verify checks the signature of r, whose query params is, against keys at the
+// time now. Its errors are of type *Error. It reads nothing of the body.
+func Verify(r *http.Request, params Query, keys *Keyring, now time.Time) (*Auth, error) {
 	c, contentSHA256, err := parseClaim(r, params)
 	if err != nil {
 		return nil, err
@@ -83,9 +79,9 @@ func Verify(r *http.Request, keys *Keyring, now time.Time) (*Auth, error) {
 // parseClaim finds the signature in header or query. contentSHA256 is what the
 // body is to be held against, which for a presigned URL is not always what was
 // signed.
-func parseClaim(r *http.Request, params []parameter) (c claim, contentSHA256 string, err error) {
+func parseClaim(r *http.Request, params Query) (c claim, contentSHA256 string, err error) {
 	header := r.Header.Get("Authorization")
-	_, inQuery := lookup(params, "X-Amz-Algorithm")
+	inQuery := params.Has("X-Amz-Algorithm")
 	contentSHA256 = r.Header.Get("X-Amz-Content-Sha256")
 	switch {
 	case header != "" && inQuery:
@@ -93,7 +89,7 @@ func parseClaim(r *http.Request, params []parameter) (c claim, contentSHA256 str
 	case inQuery:
 		c, err = parsePresigned(params)
 		c.payload = UnsignedPayload
-		if value, ok := lookup(params, "X-Amz-Content-Sha256"); ok {
+		if value, ok := params.Lookup("X-Amz-Content-Sha256"); ok {
 			c.payload = value
 		}
 		switch {
@@ -153,28 +149,27 @@ func parseAuthorization(value string, header http.Header) (claim, error) {
 	return c, nil
 }
 
-func parsePresigned(params []parameter) (claim, error) {
+func parsePresigned(params Query) (claim, error) {
 	c := claim{presigned: true}
-	get := func(name string) string { value, _ := lookup(params, name); return value }
-	if get("X-Amz-Algorithm") != algorithm {
+	if params.Get("X-Amz-Algorithm") != algorithm {
 		return c, errorf(CodeAuthorizationQuery, "X-Amz-Algorithm must be %s", algorithm)
 	}
 	var ok bool
-	if c.accessKeyID, c.scope, ok = parseCredential(get("X-Amz-Credential")); !ok {
+	if c.accessKeyID, c.scope, ok = parseCredential(params.Get("X-Amz-Credential")); !ok {
 		return c, errorf(CodeAuthorizationQuery, "X-Amz-Credential must have the form id/date/region/%s/%s", service, terminator)
 	}
-	c.stamp = get("X-Amz-Date")
+	c.stamp = params.Get("X-Amz-Date")
 	var err error
 	if c.time, err = time.Parse(stampLayout, c.stamp); err != nil {
 		return c, errorf(CodeAuthorizationQuery, "X-Amz-Date must have the form %s", stampLayout)
 	}
-	seconds, err := strconv.ParseInt(get("X-Amz-Expires"), 10, 64)
+	seconds, err := strconv.ParseInt(params.Get("X-Amz-Expires"), 10, 64)
 	if err != nil || seconds < 0 || seconds > int64(MaxExpiry/time.Second) {
 		return c, errorf(CodeAuthorizationQuery, "X-Amz-Expires must be 0 to %d seconds", int64(MaxExpiry/time.Second))
 	}
 	c.expires = time.Duration(seconds) * time.Second
-	c.signed = strings.Split(get("X-Amz-SignedHeaders"), ";")
-	if c.signature = get("X-Amz-Signature"); c.signature == "" {
+	c.signed = strings.Split(params.Get("X-Amz-SignedHeaders"), ";")
+	if c.signature = params.Get("X-Amz-Signature"); c.signature == "" {
 		return c, errorf(CodeAuthorizationQuery, "X-Amz-Signature must be given")
 	}
 	return c, nil
@@ -227,7 +222,7 @@ func unsignedAmzHeader(header http.Header, c claim) string {
 // matches computes the signature over r and compares in constant time. The
 // path is first taken in the one canonical encoding, and where the client sent
 // another, as it was sent.
-func (c *claim) matches(r *http.Request, params []parameter, key *[32]byte) bool {
+func (c *claim) matches(r *http.Request, params Query, key *[32]byte) bool {
 	canonical := encode(r.URL.Path, true)
 	if c.matchesPath(r, canonical, params, key) {
 		return true
@@ -236,7 +231,7 @@ func (c *claim) matches(r *http.Request, params []parameter, key *[32]byte) bool
 	return sent != canonical && c.matchesPath(r, sent, params, key)
 }
 
-func (c *claim) matchesPath(r *http.Request, path string, params []parameter, key *[32]byte) bool {
+func (c *claim) matchesPath(r *http.Request, path string, params Query, key *[32]byte) bool {
 	without := ""
 	if c.presigned {
 		without = "X-Amz-Signature"

@@ -27,7 +27,7 @@ func TestVerifyAcceptsWhatTheAWSSignerSigned(t *testing.T) {
 			r.Header.Set("X-Amz-Meta-Spaces", "  a   b  c ")
 			r.Header.Set("Range", "bytes=0-1")
 			signHeader(t, r, hexSHA256(nil))
-			auth, err := Verify(received(t, r), testKeyring(), testTime)
+			auth, err := verify(received(t, r), testKeyring(), testTime)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,7 +45,7 @@ func TestVerifyAcceptsSignedContentLength(t *testing.T) {
 	if !strings.Contains(r.Header.Get("Authorization"), "content-length") {
 		t.Fatal("the oracle did not sign content-length")
 	}
-	if _, err := Verify(received(t, r), testKeyring(), testTime); err != nil {
+	if _, err := verify(received(t, r), testKeyring(), testTime); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -69,7 +69,7 @@ func presign(t testing.TB, r *http.Request, expires string) *http.Request {
 func TestVerifyAcceptsPresignedURLsOfTheAWSSigner(t *testing.T) {
 	for _, key := range []string{"key", "a b+ü", "x/y//z"} {
 		r := newRequest(t, http.MethodGet, "http://127.0.0.1/assets/"+(&url.URL{Path: key}).EscapedPath()+"?response-content-type=text%2Fplain", nil)
-		auth, err := Verify(received(t, presign(t, r, "60")), testKeyring(), testTime.Add(time.Minute))
+		auth, err := verify(received(t, presign(t, r, "60")), testKeyring(), testTime.Add(time.Minute))
 		if err != nil {
 			t.Fatalf("%q: %v", key, err)
 		}
@@ -145,7 +145,7 @@ func TestVerifyRefuses(t *testing.T) {
 		"presigned no signature":  {presigned("60", query("X-Amz-Signature", "X-Amz-Nothing")), testTime, CodeAuthorizationQuery},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Verify(test.request(t), testKeyring(), test.at)
+			_, err := verify(test.request(t), testKeyring(), test.at)
 			if codeOf(err) != test.want {
 				t.Errorf("got %v, want %s", err, test.want)
 			}

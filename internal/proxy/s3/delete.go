@@ -1,0 +1,131 @@
+package s3
+
+import (
+	"encoding/xml"
+	"net/http"
+	"sync"
+
+)
+
+const (
+	// maxXMLBytes bounds the XML that a client sends.
+	maxXMLBytes = 2 << 20
+	// maxDeleteKeys is the most keys of one DeleteObjects.
+	maxDeleteKeys = 1000
+	// deleteWorkers is how many keys of one DeleteObjects are deleted at a time.
+	deleteWorkers = 8
+)
+
+func deleteObject(q *request) error {
+	if err := q.checkSelectors(); err != nil {
+		return err
+	}
+	if q.r.Header.Get("If-Match") != "" || q.r.Header.Get("X-Amz-If-Match-Size") != "" {
+		return notImplemented("Deleting under a condition is not supported.")
+	}
+	if err := q.cfg.Storage.Delete(q.r.Context(), q.target.key); err != nil {
+		return err
+	}
+	q.begin(http.StatusNoContent)
+	return nil
+}
+
+// deleteRequest is the body of DeleteObjects.
+type deleteRequest struct {
+	XMLName xml.Name       `xml:"Delete"`
+	Quiet   bool           `xml:"Quiet"`
+	Objects []deleteTarget `xml:"Object"`
+}
+
+type deleteTarget struct {
+	Key       string `xml:"Key"`
+	VersionID string `xml:"VersionId"`
+	ETag      string `xml:"ETag"`
+}
+
+func parseDelete(body []byte) (deleteRequest, error) {
+	var parsed deleteRequest
+	if err := xml.Unmarshal(body, &parsed); err != nil || len(parsed.Objects) == 0 || len(parsed.Objects) > maxDeleteKeys {
+		return deleteRequest{}, &apiError{
+			Code: "MalformedXML", Status: http.StatusBadRequest,
+			Message: "The XML must be a Delete of 1 to 1000 objects.", cause: err,
+		}
+	}
+	return parsed, nil
+}
+
+func deleteObjects(q *request) error {
+	body, err := q.readXML()
+	if err != nil {
+		return err
+	}
+	wanted, err := parseDelete(body)
+	if err != nil {
+		return err
+	}
+	failures := make([]error, len(wanted.Objects))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(deleteWorkers, len(wanted.Objects)) {
+		workers.Go(func() {
+			for i := range next {
+				failures[i] = q.deleteOne(wanted.Objects[i])
+			}
+		})
+	}
+	for i := range wanted.Objects {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	if err := q.r.Context().Err(); err != nil {
+		return err
+	}
+
+	d := newDocument()
+	d.root("DeleteResult")
+	for i, object := range wanted.Objects {
+		switch failure := failures[i]; {
+		case failure != nil:
+			e := toAPIError(failure)
+			d.open("Error")
+			d.text("Key", object.Key)
+			d.text("Code", e.Code)
+			d.text("Message", e.Message)
+			d.close("Error")
+		case !wanted.Quiet:
+			d.open("Deleted")
+			d.text("Key", object.Key)
+			d.optional("VersionId", object.VersionID)
+			d.close("Deleted")
+		}
+	}
+	d.close("DeleteResult")
+	return q.writeDocument(http.StatusOK, d)
+}
+
+func (q *request) deleteOne(object deleteTarget) error {
+	if err := checkKey(object.Key); err != nil {
+		return err
+	}
+	switch {
+	case object.VersionID != "" && object.VersionID != "null":
+		return refuse("NoSuchVersion", http.StatusNotFound, "The bucket keeps no versions.")
+	case object.ETag != "":
+		return notImplemented("Deleting under a condition is not supported.")
+	}
+	return q.cfg.Storage.Delete(q.r.Context(), object.Key)
+}
+
+// readXML reads and verifies a body that is held in memory.
+func (q *request) readXML() ([]byte, error) {
+	payload, err := q.openBody(maxXMLBytes)
+	if err != nil {
+		return nil, err
+	}
+	body := make([]byte, payload.Size)
+	if err := q.body.ReadFull(body); err != nil {
+		return nil, err
+	}
+	return body, nil
+}

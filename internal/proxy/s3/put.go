@@ -1,0 +1,93 @@
+package s3
+
+import (
+	"net/http"
+
+	"github.com/suaveplan/storagemux/internal/proxy/sigv4"
+	"github.com/suaveplan/storagemux/internal/storage"
+)
+
+func putObject(q *request) error {
+	capabilities := q.cfg.Storage.Capabilities()
+	options, err := q.setOptions(capabilities)
+	if err != nil {
+		return err
+	}
+	info, err := q.store(q.target.key, options)
+	if err != nil {
+		return err
+	}
+	header := q.w.Header()
+	header["ETag"] = []string{quote(clientETag(info, capabilities.Identity))}
+	q.body.Checksums(func(name, value string) {
+		header[name] = []string{value}
+		header["x-amz-checksum-type"] = []string{"FULL_OBJECT"}
+	})
+	q.servedBy(info.ServedBy)
+	header["Content-Length"] = []string{"0"}
+	q.begin(http.StatusOK)
+	return nil
+}
+
+// setOptions reads what a PUT says of the object besides its content.
+func (q *request) setOptions(capabilities storage.Capabilities) (storage.SetOptions, error) {
+	if err := refuseUnkept(q.r.Header); err != nil {
+		return storage.SetOptions{}, err
+	}
+	conditions, err := writeConditions(q.r.Header, capabilities)
+	if err != nil {
+		return storage.SetOptions{}, err
+	}
+	metadata, err := parseMetadata(q.r.Header)
+	if err != nil {
+		return storage.SetOptions{}, err
+	}
+	return storage.SetOptions{Headers: parseHeaders(q.r.Header), Metadata: metadata, Conditions: conditions}, nil
+}
+
+// openBody makes the verifying reader over the request's body, which must have
+// a length of at most limit.
+func (q *request) openBody(limit int64) (*sigv4.Payload, error) {
+	payload, err := sigv4.ParsePayload(q.r, q.contentSHA256)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case payload.Size < 0:
+		return nil, refuse("MissingContentLength", http.StatusLengthRequired, "You must provide the Content-Length HTTP header.")
+	case payload.Size > limit:
+		return nil, refuse("EntityTooLarge", http.StatusBadRequest, "Your proposed upload exceeds the maximum allowed size of %d bytes.", limit)
+	}
+	q.body = sigv4.NewBody(q.r.Body, payload, q.auth)
+	return payload, nil
+}
+
+// store writes the request's body under key. A small one is verified first and
+// can be replayed; of a longer one the storage gets the last piece only once
+// all of it was verified.
+func (q *request) store(key string, options storage.SetOptions) (storage.Info, error) {
+	payload, err := q.openBody(q.cfg.maxObjectBytes())
+	if err != nil {
+		return storage.Info{}, err
+	}
+	if payload.Size <= smallBytes {
+		small := newSmallBody(payload.Size)
+		defer small.release()
+		if err := q.body.ReadFull(small.content()); err != nil {
+			return storage.Info{}, err
+		}
+		options.Checksums = storage.Checksums(q.body.Sums())
+		return q.cfg.Storage.SetStream(q.r.Context(), key, small, options)
+	}
+	options.Checksums = storage.Checksums(payload.Known())
+	info, err := q.cfg.Storage.SetStream(q.r.Context(), key, storage.Stream(q.body, payload.Size), options)
+	// What is wrong with the body is the client's affair, whatever the storage
+	// made of it, and a success without the whole body would be none.
+	if bodyErr := q.body.Err(); bodyErr != nil {
+		return storage.Info{}, bodyErr
+	}
+	if err == nil && !q.body.Verified() {
+		return storage.Info{}, refuse(internalError.code, internalError.status, "The content was not read to its end.")
+	}
+	return info, err
+}
