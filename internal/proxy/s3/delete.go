@@ -4,7 +4,6 @@ import (
 	"encoding/xml"
 	"net/http"
 	"sync"
-
 )
 
 const (
