@@ -388,9 +388,10 @@ const (
 
 // ProxySpec is the workload that serves a mux.
 //
-// +kubebuilder:validation:XValidation:rule="self.?type.orValue('Deployment') != 'None' || !(has(self.resources) || has(self.serviceAnnotations) || has(self.serviceAccountAnnotations) || has(self.podLabels) || has(self.podAnnotations) || has(self.nodeSelector) || has(self.tolerations) || has(self.affinity) || self.?serviceType.orValue('ClusterIP') != 'ClusterIP')",message="proxy must not set anything but type when proxy.type is None: such a mux has no workload and exists only to be nested"
+// +kubebuilder:validation:XValidation:rule="self.?type.orValue('Deployment') != 'None' || !(has(self.resources) || has(self.serviceAnnotations) || has(self.serviceAccountAnnotations) || has(self.podLabels) || has(self.podAnnotations) || has(self.nodeSelector) || has(self.tolerations) || has(self.affinity) || self.?serviceType.orValue('ClusterIP') != 'ClusterIP')",message="proxy must not set resources, service, pods and their placement when proxy.type is None: such a mux has no workload and exists only to be nested"
 type ProxySpec struct {
-	// type is Deployment, or None for a mux that exists only to be nested in others and has no endpoint of its own.
+	// type is Deployment, or None for a mux that exists only to be nested in others and has no endpoint of its own. With None,
+	// replicas and spool are without meaning, and no other field of proxy may be set.
 	//
 	// +optional
 	// +kubebuilder:default=Deployment

@@ -12,7 +12,8 @@ import (
 //
 // ProxySpec is the workload that serves a mux.
 type ProxySpecApplyConfiguration struct {
-	// type is Deployment, or None for a mux that exists only to be nested in others and has no endpoint of its own.
+	// type is Deployment, or None for a mux that exists only to be nested in others and has no endpoint of its own. With None,
+	// replicas and spool are without meaning, and no other field of proxy may be set.
 	Type *apiv1alpha1.ProxyType `json:"type,omitempty"`
 	// replicas is the number of proxies. kubectl scale and autoscalers set it through the scale subresource of the StorageMux.
 	// Must be 1 for a mux that holds a memory backend, or a file backend on a ReadWriteOnce claim, at any depth. 0 stops serving.
