@@ -2,82 +2,173 @@ package muxengine
 
 import (
 	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/suaveplan/storagemux/internal/storage"
 )
 
 // Mux is a storage.Storage over several others. All methods are safe for
 // concurrent use. Its errors are *storage.Error.
-type Mux struct{}
+type Mux struct {
+	opts Options
+	rand func() uint64
+	base time.Time
+	core *core
+
+	// node is the tree as requests see it; they load it once.
+	node atomic.Pointer[node]
+
+	// applying is held by whatever changes the configuration; it comes
+	// before the mu of states, and those before renewing and registry.
+	applying sync.Mutex
+	// renewing is held while node is replaced.
+	renewing sync.Mutex
+
+	registry sync.Mutex
+	states   map[string]*state
+	watchers map[*Mux]int
+
+	// What runs in the background ends with ctx.
+	ctx       context.Context
+	cancel    context.CancelFunc
+	closing   sync.Mutex
+	closed    atomic.Bool
+	waitGroup sync.WaitGroup
+}
 
 var _ storage.Storage = (*Mux)(nil)
 
 // New makes a mux of cfg. It fails with one of the codes that Config names, or
 // RECURSION_DEPTH_EXCEEDED. Active checks begin at once; Close ends them.
-func New(cfg Config, opts Options) (*Mux, error) { panic("being written") }
+func New(cfg Config, opts Options) (*Mux, error) {
+	full := complete(cfg)
+	if err := validate(full, "", 1, map[string]bool{}); err != nil {
+		return nil, err
+	}
+	m := &Mux{
+		opts: opts, rand: opts.Rand, base: time.Now(), core: &core{},
+		states: map[string]*state{}, watchers: map[*Mux]int{},
+	}
+	if m.rand == nil {
+		m.rand = rand.Uint64
+	}
+	if m.opts.Spool == nil {
+		m.opts.Spool = NewMemorySpool(DefaultSpoolBudget)
+	}
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	m.applying.Lock()
+	defer m.applying.Unlock()
+	m.install(full)
+	return m, nil
+}
 
-// Apply replaces the whole topology in one step. Requests that have begun keep
-// the old one; runtime state is kept by Member.ID; members that are left out
-// are drained in the background. On error nothing has changed.
-func (m *Mux) Apply(cfg Config) error { panic("being written") }
-
-// AddBackend appends a member. A name that is taken, also by a member that is
-// draining, is BACKEND_NAME_CONFLICT.
-func (m *Mux) AddBackend(member Member) error { panic("being written") }
-
-// RemoveBackend drains the member and takes it out, without waiting for the
-// requests on it: those may go on for its DrainTimeout.
-func (m *Mux) RemoveBackend(name string) error { panic("being written") }
-
-// SetWeight changes a member's weight.
-func (m *Mux) SetWeight(name string, weight int) error { panic("being written") }
-
-// Drain takes the member out of the choice, waits until nothing is in flight on
-// it, and removes it. A second call joins the first. When ctx ends it returns
-// BACKEND_ABORTED and the member stays draining.
-func (m *Mux) Drain(ctx context.Context, name string) error { panic("being written") }
-
-// CancelDrained ends the requests that are in flight on a draining member with
-// BACKEND_DRAINING, which has no effect on its health.
-func (m *Mux) CancelDrained(name string) error { panic("being written") }
-
-// Stats returns the figures of this moment.
-func (m *Mux) Stats() Stats { panic("being written") }
+// now is the time since the mux was made, in nanoseconds. It is never 0.
+func (m *Mux) now() int64 { return int64(time.Since(m.base)) + 1 }
 
 // Close ends active checks and probes and waits for them. Requests in flight go
-// on; later ones fail with ALL_BACKENDS_DOWN.
-func (m *Mux) Close() { panic("being written") }
+// on; later ones fail with ALL_BACKENDS_DOWN. A nested *Mux is left open.
+func (m *Mux) Close() {
+	m.closing.Lock()
+	first := !m.closed.Swap(true)
+	m.cancel()
+	m.closing.Unlock()
+	m.waitGroup.Wait()
+	if !first {
+		return
+	}
+	m.watch(m.node.Load(), -1)
+	for _, st := range m.allStates() {
+		st.stopTimer()
+	}
+}
+
+// background runs f on a goroutine of its own, which Close ends and waits for.
+// It reports false if the mux is closed.
+func (m *Mux) background(f func(ctx context.Context)) bool {
+	m.closing.Lock()
+	defer m.closing.Unlock()
+	if m.closed.Load() {
+		return false
+	}
+	m.waitGroup.Go(func() { f(m.ctx) })
+	return true
+}
 
 // Capabilities returns the weakest over all members, whatever their health.
-func (m *Mux) Capabilities() storage.Capabilities { panic("being written") }
+func (m *Mux) Capabilities() storage.Capabilities { return m.node.Load().caps }
 
 // GetStream implements storage.Storage. A body that breaks is resumed on the
 // next member if that one holds the same version.
 func (m *Mux) GetStream(ctx context.Context, key string, opts storage.GetOptions) (*storage.Object, error) {
-	panic("being written")
+	rep, err := m.node.Load().do(ctx, &request{op: opGet, key: key, get: opts})
+	if err != nil {
+		return nil, err
+	}
+	hide(&rep.obj.Info)
+	return rep.obj, nil
 }
 
 // SetStream implements storage.Storage. A body that cannot be read again is
 // kept in Options.Spool as far as that has room.
 func (m *Mux) SetStream(ctx context.Context, key string, body storage.Body, opts storage.SetOptions) (storage.Info, error) {
-	panic("being written")
+	n := m.node.Load()
+	req := &request{op: opSet, key: key, set: opts}
+	if n.leaves > 1 {
+		req.version = m.newVersion()
+	}
+	req.set.Metadata = withVersion(opts.Metadata, req.version)
+	return m.write(ctx, n, req, body)
 }
 
 // SetPartial implements storage.Storage.
 func (m *Mux) SetPartial(ctx context.Context, key string, offset int64, body storage.Body) (storage.Info, error) {
-	panic("being written")
+	return m.write(ctx, m.node.Load(), &request{op: opSetPartial, key: key, offset: offset}, body)
 }
 
-// Delete implements storage.Storage.
-func (m *Mux) Delete(ctx context.Context, key string) error { panic("being written") }
+func (m *Mux) write(ctx context.Context, n *node, req *request, body storage.Body) (storage.Info, error) {
+	kept := newContent(body, m.opts.Spool)
+	defer kept.close()
+	req.body = kept
+	rep, err := n.do(ctx, req)
+	hide(&rep.info)
+	return rep.info, err
+}
+
+// Delete implements storage.Storage. In keyspace spread it succeeds only if
+// every member confirms it.
+func (m *Mux) Delete(ctx context.Context, key string) error {
+	_, err := m.node.Load().do(ctx, &request{op: opDelete, key: key})
+	return err
+}
 
 // List implements storage.Storage. In keyspace spread it merges the listings of
 // all members.
 func (m *Mux) List(ctx context.Context, opts storage.ListOptions) (storage.ListPage, error) {
-	panic("being written")
+	rep, err := m.node.Load().do(ctx, &request{op: opList, list: opts})
+	return rep.page, err
 }
 
 // Stat implements storage.Storage.
 func (m *Mux) Stat(ctx context.Context, key string, opts storage.StatOptions) (storage.Info, error) {
-	panic("being written")
+	rep, err := m.node.Load().do(ctx, &request{op: opStat, key: key, stat: opts})
+	hide(&rep.info)
+	return rep.info, err
+}
+
+// emit sends an event to the sink.
+func (m *Mux) emit(e Event) {
+	if m.opts.Events == nil {
+		return
+	}
+	e.Time = time.Now()
+	m.opts.Events(e)
+}
+
+// emit sends an event about the mux as a whole.
+func (n *node) emit(e Event) {
+	e.Mux, e.Path = n.cfg.Name, n.path
+	n.mux.emit(e)
 }

@@ -1,0 +1,322 @@
+package muxengine
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/suaveplan/storagemux/internal/storage"
+)
+
+// attempt is one member being asked by one call: its context, its time limit,
+// its place among what is in flight. It lasts until end, for a read until its
+// body is closed.
+type attempt struct {
+	call *call
+	m    *member
+	req  *request
+	// index of the attempt within its call, and the count of attempts.
+	index, count int
+	claim        claim
+	span         trace.Span
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+
+	started, firstByte int64
+
+	expired, drained, lost atomic.Bool
+	// sentAll: the member has read the body to its end.
+	sentAll atomic.Bool
+	// slow: the member was dropped from a fan-out.
+	slow atomic.Bool
+	pace pace
+	// stalled: the member had to wait for the client so long that it may
+	// have lost patience.
+	stalled atomic.Bool
+	// abandoned: the call is still running and ends the attempt itself.
+	abandoned bool
+	ended     bool
+
+	// prev and next belong to the member's runningList.
+	prev, next *attempt
+}
+
+// clientStall is how long a client may keep a store waiting before a connection
+// that breaks is put down to the client.
+const clientStall = 5 * time.Second
+
+// begin starts an attempt on m, which has admitted it.
+func (c *call) begin(m *member, cl claim, req *request, index, count int) *attempt {
+	a := &attempt{call: c, m: m, req: req, index: index, count: count, claim: cl, started: c.node.mux.now()}
+	a.ctx, a.cancel = context.WithCancelCause(c.ctx)
+	a.startSpan()
+	m.state.running.add(a)
+	return a
+}
+
+// run asks the member and judges it by the answer. After an error the attempt
+// has ended; after an answer with a body it goes on until the body is closed.
+func (a *attempt) run() (reply, error) {
+	rep, err := a.ask()
+	a.firstByte = a.call.node.mux.now() - a.started
+	if err != nil {
+		err = a.explain(err)
+		if a.req.op == opSet && outcomeOf(err) == storage.OutcomeUnknown && a.m.leaf != nil {
+			if info, found := a.find(); found {
+				rep, err = reply{info: info}, nil
+			}
+		}
+	}
+	a.judge(err)
+	if err != nil || rep.obj == nil {
+		a.end(err)
+	}
+	rep.info.ServedBy = a.servedBy(rep.info.ServedBy)
+	return rep, err
+}
+
+func (a *attempt) ask() (reply, error) {
+	if below := a.m.below(); below != nil {
+		return below.do(a.ctx, a.req)
+	}
+	rep, err := a.try()
+	if err != nil && a.retryable(err) {
+		return a.m.retry.run(a, err)
+	}
+	return rep, err
+}
+
+// try makes the call once, within the time limit.
+func (a *attempt) try() (reply, error) {
+	a.arm()
+	rep, err := a.invoke()
+	if !a.timer.Stop() && err == nil && rep.obj != nil {
+		// The limit struck just now, and has ended the body's context.
+		a.expired.Store(true)
+		err = errors.Join(storage.CauseTimeout, rep.obj.Body.Close())
+		rep = reply{}
+	}
+	return rep, err
+}
+
+func (a *attempt) invoke() (reply, error) {
+	var body storage.Body
+	if a.req.op.carriesBody() {
+		a.sentAll.Store(false)
+		a.pace.taken.Store(0)
+		body = &sentBody{Body: a.req.body, attempt: a}
+	}
+	if a.m.cfg.MayBlock {
+		return a.invokeApart(body)
+	}
+	return a.req.call(a.ctx, a.m.leaf, body)
+}
+
+// invokeApart makes the call on a goroutine of its own and leaves it alone when
+// the context ends. The call stays in flight until it returns.
+func (a *attempt) invokeApart(body storage.Body) (reply, error) {
+	type answer struct {
+		rep reply
+		err error
+	}
+	var taken atomic.Bool
+	done := make(chan answer, 1)
+	go func() {
+		rep, err := a.req.call(a.ctx, a.m.leaf, body)
+		if taken.CompareAndSwap(false, true) {
+			done <- answer{rep, err}
+			return
+		}
+		if rep.obj != nil {
+			_ = rep.obj.Body.Close()
+		}
+		a.m.state.release()
+	}()
+	select {
+	case got := <-done:
+		return got.rep, got.err
+	case <-a.ctx.Done():
+		if taken.CompareAndSwap(false, true) {
+			a.abandoned = true
+			return reply{}, a.ctx.Err()
+		}
+		got := <-done
+		return got.rep, got.err
+	}
+}
+
+// arm starts the time limit of a try, or starts it anew.
+func (a *attempt) arm() {
+	if a.timer == nil {
+		a.timer = time.AfterFunc(a.m.timeout, a.expire)
+	} else {
+		a.timer.Reset(a.m.timeout)
+	}
+}
+
+func (a *attempt) expire() {
+	a.expired.Store(true)
+	a.cancel(storage.CauseTimeout)
+}
+
+// dropSlow ends the attempt of a member that holds up a fan-out.
+func (a *attempt) dropSlow() {
+	a.slow.Store(true)
+	a.cancel(storage.CauseTimeout)
+}
+
+// drain and lose end the attempt from outside.
+func (a *attempt) drain() {
+	a.drained.Store(true)
+	a.cancel(storage.CauseDrain)
+}
+
+func (a *attempt) lose() {
+	a.lost.Store(true)
+	a.cancel(storage.CauseLostRace)
+}
+
+// explain turns what the member returned into what happened: an end that was
+// made from outside is told by who made it.
+func (a *attempt) explain(err error) error {
+	op := a.req.op
+	var e *storage.Error
+	switch {
+	case a.call.ctx.Err() != nil:
+		e = storage.Errorf(storage.CodeBackendAborted, op.String(), "the caller left").WithCause(context.Cause(a.call.ctx))
+	case a.bodyFailed() != nil:
+		e = bodyError(op, a.bodyFailed())
+	case a.slow.Load():
+		e = storage.Errorf(storage.CodeBackendTimeout, op.String(), "the backend took the body at less than %d bytes a second", slowRate).WithCause(storage.CauseTimeout)
+	case a.expired.Load():
+		e = storage.Errorf(storage.CodeBackendTimeout, op.String(), "no sign of life for %s", a.m.timeout).WithCause(storage.CauseTimeout)
+		if op.writes() && a.sentAll.Load() {
+			e.Outcome = storage.OutcomeUnknown
+		}
+	case a.drained.Load():
+		e = storage.Errorf(storage.CodeBackendDraining, op.String(), "the backend is being removed").WithCause(storage.CauseDrain)
+	case a.lost.Load():
+		e = storage.Errorf(storage.CodeBackendAborted, op.String(), "another backend was first").WithCause(storage.CauseLostRace)
+	default:
+		e = annotate(err, op, a.m, a.call.node.cfg.Mode, a.index, a.count)
+		if a.ambiguous(err) {
+			e.Outcome = storage.OutcomeUnknown
+		}
+		return e
+	}
+	return annotate(e, op, a.m, a.call.node.cfg.Mode, a.index, a.count)
+}
+
+// ambiguous reports whether a write that failed with err may have taken effect:
+// the store says so, or the body was sent and no answer came.
+func (a *attempt) ambiguous(err error) bool {
+	var e *storage.Error
+	if errors.As(err, &e) {
+		return e.Outcome == storage.OutcomeUnknown
+	}
+	return a.req.op.carriesBody() && a.sentAll.Load()
+}
+
+// bodyFailed returns the error that the body of the request ended with, if it
+// was not the member that failed.
+func (a *attempt) bodyFailed() error {
+	if c, ok := a.req.body.(*content); ok {
+		return c.failure()
+	}
+	return nil
+}
+
+// judge tells the member's health what to make of err. The right to judge is
+// renewed, since the body of an answer may still fail.
+func (a *attempt) judge(err error) {
+	st := a.m.state
+	if a.m.leaf == nil || a.stalled.Load() && storage.Classify(err) == storage.ClassTransient {
+		st.forget(a.claim)
+		return
+	}
+	if a.slow.Load() {
+		// Being alive is not enough to be given bytes again.
+		st.failed(&st.space, a.claim.space, err)
+	}
+	st.judge(a.claim, err)
+	a.claim = claim{health: st.health.begin(), space: st.space.begin()}
+}
+
+// end takes the attempt out of what is in flight and counts its outcome.
+func (a *attempt) end(err error) {
+	a.ended = true
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+	a.cancel(context.Canceled)
+	st := a.m.state
+	st.running.remove(a)
+	st.count(err, time.Duration(a.firstByte), a.call.node.mux.rand())
+	a.endSpan(err)
+	if !a.abandoned {
+		st.release()
+	}
+}
+
+// servedBy returns the path of the member that gave an answer in which a mux
+// below has written its own part.
+func (a *attempt) servedBy(below string) string {
+	switch {
+	case below == "" || a.m.leaf != nil:
+		return a.m.path
+	case a.m.foreign != nil:
+		return join(a.m.path, below)
+	default:
+		return below
+	}
+}
+
+// sentBody is the body of a write as one attempt hands it to its member. The
+// time limit rests while the member waits for the body, and starts anew with
+// every piece: after the last one it is the time to the first byte.
+type sentBody struct {
+	storage.Body
+	attempt *attempt
+}
+
+func (b *sentBody) Open() (io.ReadCloser, error) {
+	r, err := b.Body.Open()
+	if err != nil {
+		return nil, err
+	}
+	return &sentReader{ReadCloser: r, attempt: b.attempt, left: b.Size()}, nil
+}
+
+type sentReader struct {
+	io.ReadCloser
+	attempt *attempt
+	left    int64
+}
+
+func (r *sentReader) Read(p []byte) (int, error) {
+	a := r.attempt
+	a.timer.Stop()
+	asked := a.call.node.mux.now()
+	n, err := r.ReadCloser.Read(p)
+	if a.call.node.mux.now()-asked >= int64(clientStall) {
+		a.stalled.Store(true)
+	}
+	if errors.Is(err, errContentGone) {
+		a.slow.Store(true)
+	}
+	r.left -= int64(n)
+	a.pace.taken.Add(int64(n))
+	if err == io.EOF || r.left == 0 {
+		a.sentAll.Store(true)
+	}
+	if a.ctx.Err() == nil {
+		a.timer.Reset(a.m.timeout)
+	}
+	return n, err
+}

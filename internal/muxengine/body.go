@@ -1,0 +1,289 @@
+package muxengine
+
+import (
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/suaveplan/storagemux/internal/storage"
+)
+
+// content is the body of a write as the members of a mux read it: each from its
+// first byte and at its own pace, while the client's body is read once.
+type content struct {
+	src storage.Body
+	// keep makes room for what was read, so that it can be read again; nil
+	// does without.
+	keep Spool
+
+	mu      sync.Mutex
+	reader  io.ReadCloser
+	spooled Spooled
+	// kept bytes are in spooled; beyond that ring holds the latest.
+	kept   int64
+	ring   []byte
+	window int64
+	end    int64
+	// err is what the client's body ended with, io.EOF if it was whole.
+	err     error
+	pulling bool
+	changed chan struct{}
+	readers int
+	closed  bool
+}
+
+// newContent returns the content of src. A src that can be read again is opened
+// anew by every reader; any other is kept in the spool, unless that is nil.
+func newContent(src storage.Body, spool Spool) *content {
+	return &content{src: src, keep: spool}
+}
+
+// Size implements storage.Body.
+func (c *content) Size() int64 { return c.src.Size() }
+
+// Replayable implements storage.Body.
+func (c *content) Replayable() bool {
+	if c.src.Replayable() {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err == nil && c.end == 0 || c.spooled != nil && c.kept == c.end
+}
+
+// Open implements storage.Body.
+func (c *content) Open() (io.ReadCloser, error) {
+	if c.src.Replayable() {
+		r, err := c.src.Open()
+		if err != nil {
+			c.failed(err)
+			return nil, err
+		}
+		return &watchedReader{ReadCloser: r, content: c}, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reader == nil {
+		r, err := c.src.Open()
+		if err != nil {
+			c.err = err
+			return nil, err
+		}
+		c.reader = r
+		if c.keep != nil {
+			// A spool without room means that this body is not kept.
+			c.spooled, _ = c.keep.Open(c.src.Size())
+		}
+	}
+	return &contentReader{content: c, done: make(chan struct{})}, nil
+}
+
+// failure returns the error that the client's body ended with, nil if it is
+// whole as far as it was read.
+func (c *content) failure() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == io.EOF {
+		return nil
+	}
+	return c.err
+}
+
+func (c *content) failed(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = err
+}
+
+// widen keeps at least the latest window bytes, also without a spool.
+func (c *content) widen(window int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.window = max(c.window, window)
+}
+
+// length is the number of bytes that have come from the client so far.
+func (c *content) length() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.end
+}
+
+// close frees what was kept. Readers that are still open get an error.
+func (c *content) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	c.signal()
+	c.free()
+}
+
+func (c *content) free() {
+	if !c.closed || c.readers > 0 {
+		return
+	}
+	if c.spooled != nil {
+		_ = c.spooled.Close()
+		c.spooled, c.kept = nil, 0
+	}
+	if c.reader != nil {
+		_ = c.reader.Close()
+		c.reader = io.NopCloser(eofReader{})
+	}
+}
+
+type eofReader struct{}
+
+func (eofReader) Read([]byte) (int, error) { return 0, errContentClosed }
+
+var (
+	errContentClosed = errors.New("the request that the body belongs to has ended")
+	errContentGone   = errors.New("this part of the body was not kept")
+)
+
+// signal wakes the readers that wait for more; mu is held.
+func (c *content) signal() {
+	if c.changed != nil {
+		close(c.changed)
+		c.changed = nil
+	}
+}
+
+// readAt reads what follows offset. The reader that comes first to the end
+// fetches more from the client; those that come after wait for it.
+func (c *content) readAt(p []byte, offset int64, done <-chan struct{}) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		switch {
+		case c.closed:
+			return 0, errContentClosed
+		case offset < c.kept:
+			return c.fromSpool(p, offset)
+		case offset < c.end:
+			return c.fromRing(p, offset)
+		case c.err != nil:
+			return 0, c.err
+		case !c.pulling:
+			return c.pull(p)
+		}
+		if c.changed == nil {
+			c.changed = make(chan struct{})
+		}
+		changed := c.changed
+		c.mu.Unlock()
+		select {
+		case <-changed:
+		case <-done:
+		}
+		c.mu.Lock()
+		select {
+		case <-done:
+			return 0, errContentClosed
+		default:
+		}
+	}
+}
+
+func (c *content) fromSpool(p []byte, offset int64) (int, error) {
+	n := min(int64(len(p)), c.kept-offset)
+	spooled := c.spooled
+	c.readers++
+	c.mu.Unlock()
+	read, err := spooled.ReadAt(p[:n], offset)
+	c.mu.Lock()
+	c.readers--
+	c.free()
+	if int64(read) == n {
+		err = nil
+	}
+	return read, err
+}
+
+func (c *content) fromRing(p []byte, offset int64) (int, error) {
+	size := int64(len(c.ring))
+	if offset < c.end-size {
+		return 0, errContentGone
+	}
+	at := offset % size
+	n := min(int64(len(p)), c.end-offset, size-at)
+	return copy(p[:n], c.ring[at:]), nil
+}
+
+// pull reads from the client into p and keeps a copy.
+func (c *content) pull(p []byte) (int, error) {
+	c.pulling = true
+	c.readers++
+	c.mu.Unlock()
+	n, err := c.reader.Read(p)
+	c.mu.Lock()
+	c.readers--
+	c.pulling = false
+	if c.closed {
+		c.free()
+		return 0, errContentClosed
+	}
+	c.store(p[:n])
+	if err != nil {
+		c.err = err
+	}
+	c.signal()
+	if n > 0 && err == io.EOF {
+		err = nil
+	}
+	return n, err
+}
+
+func (c *content) store(p []byte) {
+	offset := c.end
+	c.end += int64(len(p))
+	if c.spooled != nil && c.kept == offset {
+		if _, err := c.spooled.Write(p); err == nil {
+			c.kept = c.end
+			return
+		}
+	}
+	if c.window == 0 {
+		return
+	}
+	if c.ring == nil {
+		c.ring = make([]byte, c.window)
+	}
+	for len(p) > 0 {
+		n := copy(c.ring[offset%c.window:], p)
+		p, offset = p[n:], offset+int64(n)
+	}
+}
+
+// contentReader is one member's way through the content.
+type contentReader struct {
+	content *content
+	offset  int64
+	done    chan struct{}
+	once    sync.Once
+}
+
+func (r *contentReader) Read(p []byte) (int, error) {
+	n, err := r.content.readAt(p, r.offset, r.done)
+	r.offset += int64(n)
+	return n, err
+}
+
+func (r *contentReader) Close() error {
+	r.once.Do(func() { close(r.done) })
+	return nil
+}
+
+// watchedReader notes how a body ended that every reader opens for itself.
+type watchedReader struct {
+	io.ReadCloser
+	content *content
+}
+
+func (r *watchedReader) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		r.content.failed(err)
+	}
+	return n, err
+}

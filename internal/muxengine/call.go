@@ -1,0 +1,211 @@
+package muxengine
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/suaveplan/storagemux/internal/storage"
+)
+
+// call is one operation on one mux.
+type call struct {
+	node *node
+	ctx  context.Context
+	req  request
+	pick pick
+	span trace.Span
+
+	// front is a member that is down and due, whose turn it would be if it
+	// were up: the call is its probe.
+	front *member
+	// last is the error of the latest attempt that failed with a transient
+	// error, made on lastMember; moved says that its event is still due.
+	last       error
+	lastMember *member
+	moved      bool
+
+	// winner is the member whose answer was taken.
+	winner *member
+
+	attempts int
+	// failed are the members that failed in this call, absent those that
+	// hold nothing under the key.
+	failed, absent bitset
+	full           bool
+	// forced: a member was tried before its time.
+	forced bool
+
+	stream stream
+	obj    storage.Object
+}
+
+// do executes req on the mux.
+func (n *node) do(ctx context.Context, req *request) (reply, error) {
+	c := &call{node: n, ctx: ctx, req: *req}
+	n.core.calls.Add(1)
+	c.startSpan()
+	rep, err := c.execute()
+	if err != nil || rep.obj == nil {
+		c.endSpan(err)
+	}
+	return rep, err
+}
+
+func (c *call) execute() (reply, error) {
+	switch {
+	case c.ctx.Err() != nil:
+		return reply{}, c.aborted()
+	case c.node.mux.closed.Load():
+		return reply{}, c.allDown("the mux is closed")
+	case c.node.spread():
+		return c.executeSpread()
+	default:
+		return c.byMode()
+	}
+}
+
+// byMode executes the request in the shape that the mode names for it.
+func (c *call) byMode() (reply, error) {
+	shape := c.node.mode.executor(c.req.op)
+	if c.req.op == opResume {
+		shape = walk
+	}
+	switch shape {
+	case race:
+		return c.race()
+	case fanOut:
+		return c.fanOut()
+	default:
+		return c.walk()
+	}
+}
+
+// prepare sets up the choice among the members that are up, and looks for those
+// that are down but may be probed.
+func (c *call) prepare() {
+	n := c.node
+	p := &c.pick
+	p.mode, p.members, p.core, p.rand = n.mode, n.members, n.core, n.mux.rand
+	p.op, p.key, p.sticky, p.hash = c.req.op, c.req.key, n.cfg.StickyHash, n.mux.opts.Hash
+	p.set = n.reads
+	if c.req.op.carriesBody() {
+		p.set = n.writes
+	}
+	now := n.mux.now()
+	if now >= n.due || c.req.op.carriesBody() && now >= n.spaceDue {
+		c.lookForDue(now)
+	}
+}
+
+// lookForDue makes the call the probe of a member that is due, if the mode
+// would choose that member first were it up. The others that are due are probed
+// in the background.
+func (c *call) lookForDue(now int64) {
+	n, p := c.node, &c.pick
+	var up bitset
+	for _, i := range p.set.index {
+		up.add(i)
+	}
+	var index []uint8
+	for i, m := range n.members {
+		if up.has(uint8(i)) || c.mayProbe(m, now) {
+			index = append(index, uint8(i))
+		}
+	}
+	if len(index) > len(p.set.index) {
+		some := p.set
+		p.set = newSet(n.mode, n.members, index)
+		if i, ok := p.choose(); ok && !up.has(i) {
+			c.front = n.members[i]
+		} else {
+			p.tried = bitset{}
+		}
+		p.set, p.tries, p.draws = some, 0, 0
+	}
+	for _, m := range n.members {
+		if m != c.front && !m.granted() {
+			m.probeInBackground(now)
+		}
+	}
+}
+
+func (c *call) mayProbe(m *member, now int64) bool {
+	return m.state.open(c.req.op) && (c.node.mode.takes == nil || c.node.mode.takes(m)) && m.probeable(c.req.op, now)
+}
+
+// next returns the member to try next. With force it is one that is down before
+// its time.
+func (c *call) next() (m *member, force, ok bool) {
+	if c.front != nil {
+		m, c.front = c.front, nil
+		return m, false, true
+	}
+	if i, ok := c.pick.choose(); ok {
+		return c.node.members[i], false, true
+	}
+	if c.node.cfg.Health.WhenAllDown == WhenAllDownTry && len(c.pick.set.index) == 0 && c.attempts == 0 && !c.forced {
+		c.forced = true
+		if m := c.node.soonest(c.req.op); m != nil {
+			return m, true, true
+		}
+	}
+	return nil, false, false
+}
+
+// soonest returns the member that recovers first of those that are down.
+func (n *node) soonest(op operation) *member {
+	var best *member
+	at := int64(never)
+	for _, m := range n.members {
+		if !m.state.open(op) || n.mode.takes != nil && !n.mode.takes(m) {
+			continue
+		}
+		due, spaceDue := m.dueAt()
+		if op.carriesBody() && spaceDue != never {
+			due = spaceDue
+		}
+		if best == nil || due < at {
+			best, at = m, due
+		}
+	}
+	return best
+}
+
+// aborted is the error of a call whose caller has left.
+func (c *call) aborted() *storage.Error {
+	e := storage.Errorf(storage.CodeBackendAborted, c.req.op.String(), "the caller left").WithCause(context.Cause(c.ctx))
+	e.Mode, e.AttemptCount = string(c.node.cfg.Mode), c.attempts
+	return e
+}
+
+// allDown is the error of a call that no member could serve.
+func (c *call) allDown(format string, args ...any) *storage.Error {
+	e := &storage.Error{
+		Code: storage.CodeAllBackendsDown, Op: c.req.op.String(), Mode: string(c.node.cfg.Mode),
+		AttemptCount: c.attempts, Status: http.StatusServiceUnavailable,
+		Message: fmt.Sprintf(format, args...), Cause: c.last, RetryAfter: c.node.retryAfter(),
+	}
+	if c.attempts > 0 {
+		e.AttemptIndex = c.attempts - 1
+	}
+	return e
+}
+
+// retryAfter is how long a client may wait until a member may be up again.
+func (n *node) retryAfter() time.Duration {
+	if n.due == never {
+		return time.Second
+	}
+	return max(time.Second, time.Duration(n.due-n.mux.now()))
+}
+
+// busy is the error of a call for which every member was at its limit.
+func (c *call) busy() *storage.Error {
+	e := storage.Errorf(storage.CodeThrottled, c.req.op.String(), "every backend has as many requests in flight as it may have")
+	e.Mode, e.Status, e.RetryAfter, e.AttemptCount = string(c.node.cfg.Mode), http.StatusServiceUnavailable, time.Second, c.attempts
+	return e
+}

@@ -1,0 +1,96 @@
+package muxengine
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/suaveplan/storagemux/internal/storage"
+)
+
+// configError refuses a configuration.
+func configError(cfg *Config, code storage.Code, backend, format string, args ...any) error {
+	e := storage.Errorf(code, "", format, args...)
+	e.Backend, e.Mode = backend, string(cfg.Mode)
+	return e
+}
+
+// annotate returns err as a *storage.Error that says which member of which mux
+// gave it at which attempt. What a nested mux said about itself stays.
+func annotate(err error, op operation, m *member, mode Mode, index, count int) *storage.Error {
+	var e *storage.Error
+	if !errors.As(err, &e) {
+		e = &storage.Error{Code: storage.CodeUnavailable, Op: op.String(), Cause: err}
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			// Not the caller's end, or it would have been seen before: a
+			// time limit of the store's own client.
+			e.Status = http.StatusGatewayTimeout
+		}
+	} else {
+		clone := *e
+		e = &clone
+	}
+	if e.Backend == "" {
+		e.Backend = m.path
+	}
+	e.Mode, e.AttemptIndex, e.AttemptCount = string(mode), index, count
+	return e
+}
+
+// retryAfterOf returns how long the store asked to be left alone.
+func retryAfterOf(err error) time.Duration {
+	var e *storage.Error
+	if errors.As(err, &e) {
+		return e.RetryAfter
+	}
+	return 0
+}
+
+// outcomeOf returns what err says about the effect of the write that failed.
+func outcomeOf(err error) storage.Outcome {
+	var e *storage.Error
+	if errors.As(err, &e) {
+		return e.Outcome
+	}
+	return storage.OutcomeNone
+}
+
+// describe returns err for people who may read the status but not the
+// credentials: its code, its own words and the root of its cause. What lies
+// between, such as a URL with its query, is left out.
+func describe(err error, at time.Time) *LastError {
+	last := &LastError{Code: storage.CodeUnavailable, Time: at}
+	var e *storage.Error
+	root := err
+	if errors.As(err, &e) {
+		last.Code, last.Message = e.Code, e.Message
+		root = e.Cause
+	}
+	for root != nil {
+		next := errors.Unwrap(root)
+		if next == nil {
+			break
+		}
+		root = next
+	}
+	switch {
+	case root == nil:
+	case last.Message == "":
+		last.Message = root.Error()
+	default:
+		last.Message += ": " + root.Error()
+	}
+	return last
+}
+
+// bodyError is the error of a write whose body the client did not bring to its
+// end.
+func bodyError(op operation, cause error) *storage.Error {
+	var e *storage.Error
+	if errors.As(cause, &e) {
+		clone := *e
+		return &clone
+	}
+	return storage.Errorf(storage.CodeBackendAborted, op.String(), "the body broke off").WithCause(cause)
+}

@@ -1,0 +1,61 @@
+package muxengine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/suaveplan/storagemux/internal/storage"
+)
+
+// probeInBackground probes the member, and every leaf below it, that is due. A
+// leaf has at most one probe at a time.
+func (m *member) probeInBackground(now int64) {
+	if below := m.below(); below != nil {
+		if now < below.due {
+			return
+		}
+		for _, inner := range below.members {
+			if !inner.granted() {
+				inner.probeInBackground(now)
+			}
+		}
+		return
+	}
+	if !m.state.health.due(now) {
+		return
+	}
+	v, ok := m.state.health.claim(now, false)
+	if !ok {
+		return
+	}
+	if !m.state.mux.background(func(ctx context.Context) { m.probe(ctx, v) }) {
+		m.state.health.release(v)
+	}
+}
+
+// probe asks a leaf that is down whether it is alive, on the right v, and
+// judges it by the answer. It reports whether the leaf is.
+func (m *member) probe(ctx context.Context, v verdict) bool {
+	err := m.ask(ctx, m.timeout)
+	m.state.judge(claim{health: v}, err)
+	class := storage.Classify(err)
+	return class == storage.ClassNone || class == storage.ClassSemantic
+}
+
+// ask asks a leaf for the reserved key. There is never an object under it, so
+// that its absence is a good answer.
+func (m *member) ask(parent context.Context, limit time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(parent, limit, storage.CauseTimeout)
+	defer cancel()
+	_, err := m.leaf.Stat(ctx, storage.ProbeKey, storage.StatOptions{})
+	switch {
+	case err == nil, errors.Is(err, storage.ErrKeyNotFound):
+		return nil
+	case parent.Err() != nil:
+		return storage.Errorf(storage.CodeBackendAborted, "Stat", "the probe was given up").WithCause(context.Cause(parent))
+	case ctx.Err() != nil:
+		return storage.Errorf(storage.CodeBackendTimeout, "Stat", "no answer to a probe for %s", limit).WithCause(storage.CauseTimeout)
+	}
+	return annotate(err, opStat, m, "", 0, 1)
+}

@@ -1,0 +1,132 @@
+package muxengine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/suaveplan/storagemux/internal/storage"
+)
+
+// executeSpread executes a request where each key may be on any one member.
+func (c *call) executeSpread() (reply, error) {
+	switch {
+	case c.req.op == opDelete:
+		return reply{}, c.deleteEverywhere()
+	case c.req.op == opList:
+		return c.mergeLists()
+	case c.req.op == opSetPartial:
+		return c.setPartialWhereItIs()
+	case c.req.conditional():
+		return reply{}, storage.Errorf(storage.CodeUnsupported, c.req.op.String(), "conditional writes need keyspace replicated")
+	}
+	rep, err := c.byMode()
+	if err == nil && c.req.op == opSet {
+		c.removeCopies()
+	}
+	return rep, err
+}
+
+// holders are the members that may hold keys.
+func (n *node) holders() []*member {
+	var list []*member
+	for _, m := range n.members {
+		if !m.granted() {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// deleteEverywhere deletes the key on every member and fails unless all confirm.
+func (c *call) deleteEverywhere() error {
+	var failed []outcome
+	for _, o := range c.askAll(c.node.holders(), &c.req, nil) {
+		if o.err != nil {
+			failed = append(failed, o)
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return c.refusal(failed)
+}
+
+// mergeLists merges the listings of all members; one that is missing could hide
+// keys.
+func (c *call) mergeLists() (reply, error) {
+	outcomes := c.askAll(c.node.holders(), &c.req, nil)
+	pages := make([]storage.ListPage, len(outcomes))
+	for i, o := range outcomes {
+		if o.err != nil {
+			return reply{}, c.refusal(outcomes)
+		}
+		pages[i] = o.rep.page
+	}
+	return reply{page: mergePages(c.req.list.PageLimit(), pages)}, nil
+}
+
+// setPartialWhereItIs changes the object on the member that holds it: a change
+// made elsewhere would leave two halves.
+func (c *call) setPartialWhereItIs() (reply, error) {
+	look := &call{node: c.node, ctx: c.ctx, req: request{op: opStat, key: c.req.key}}
+	_, err := look.byMode()
+	switch {
+	case errors.Is(err, storage.ErrKeyNotFound):
+		return c.byMode()
+	case err != nil:
+		return reply{}, err
+	}
+	out := c.askOne(look.winner, &c.req, 0, 1, nil)
+	switch {
+	case out.err == nil || storage.Classify(out.err) != storage.ClassTransient:
+		return out.rep, out.err
+	case outcomeOf(out.err) == storage.OutcomeUnknown:
+		return reply{}, c.unknown(out.err)
+	}
+	c.last = out.err
+	return reply{}, c.allDown("the backend that holds the key cannot be written to")
+}
+
+// cleanUpTime bounds the search for copies that a write has made obsolete.
+const cleanUpTime = 5 * time.Second
+
+// removeCopies removes, as far as possible, what other members still hold under
+// the key that has just been written. A copy that is newer is not touched: it
+// belongs to a write that came later.
+func (c *call) removeCopies() {
+	n := c.node
+	var others []*member
+	for _, m := range n.holders() {
+		written := m == c.winner || n.mode.write == fanOut && m.drain.Phase == DrainNone
+		if !written && m.up() {
+			others = append(others, m)
+		}
+	}
+	if len(others) == 0 {
+		return
+	}
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(c.ctx, cleanUpTime)
+	defer cancel()
+	sub := &call{node: n, ctx: ctx}
+	stat := &request{op: opStat, key: c.req.key}
+	var stale []*member
+	for _, o := range sub.askAll(others, stat, nil) {
+		if o.err == nil && c.obsolete(&o.rep.info, began) {
+			stale = append(stale, o.m)
+		}
+	}
+	if len(stale) > 0 {
+		sub.askAll(stale, &request{op: opDelete, key: c.req.key}, nil)
+	}
+}
+
+// obsolete reports whether a copy is older than the write of c, which ended at
+// the latest at began.
+func (c *call) obsolete(copy *storage.Info, began time.Time) bool {
+	if version := copy.Metadata[versionKey]; version != "" {
+		return version < c.req.version
+	}
+	return copy.ModTime.Before(began)
+}

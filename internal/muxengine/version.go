@@ -1,0 +1,116 @@
+package muxengine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/suaveplan/storagemux/internal/storage"
+)
+
+// versionKey is the metadata under which a write through a mux with several
+// leaves keeps its version. Clients never see it.
+const versionKey = "storagemux-version"
+
+// newVersion returns a version above all that this mux gave before: the time in
+// nanoseconds, pushed on where it stands still, and a nonce that keeps two
+// proxies apart. Versions compare as strings.
+func (m *Mux) newVersion() string {
+	clock := &m.core.clock
+	for {
+		last := clock.Load()
+		next := max(time.Now().UnixNano(), last+1)
+		if clock.CompareAndSwap(last, next) {
+			return fmt.Sprintf("%016x-%08x", uint64(next), uint32(m.rand()))
+		}
+	}
+}
+
+// withVersion returns metadata with the version in it, in a copy.
+func withVersion(metadata map[string]string, version string) map[string]string {
+	if _, has := metadata[versionKey]; !has && version == "" {
+		return metadata
+	}
+	clone := make(map[string]string, len(metadata)+1)
+	maps.Copy(clone, metadata)
+	delete(clone, versionKey)
+	if version != "" {
+		clone[versionKey] = version
+	}
+	return clone
+}
+
+// hide takes the version out of what a client sees.
+func hide(info *storage.Info) {
+	info.Metadata = withVersion(info.Metadata, "")
+}
+
+// identityOf is what tells one object from another under the same key.
+type identityOf struct {
+	version, etag string
+	size          int64
+}
+
+func identify(info *storage.Info) identityOf {
+	return identityOf{version: info.Metadata[versionKey], etag: info.ETag, size: info.Size}
+}
+
+// strong reports whether there is anything to tell the object by.
+func (o identityOf) strong() bool {
+	return o.version != "" || o.etag != "" && !weakTag(o.etag)
+}
+
+// same reports whether both are the same object: the same write through a mux,
+// or, where another client wrote it, the same strong entity tag.
+func (o identityOf) same(other identityOf) bool {
+	if o.size != other.size || !o.strong() {
+		return false
+	}
+	if o.version != "" || other.version != "" {
+		return o.version == other.version
+	}
+	return o.etag == other.etag
+}
+
+func weakTag(etag string) bool { return len(etag) > 2 && etag[:2] == "W/" }
+
+// resume opens the rest of the object that r names, if s holds that object.
+func resume(ctx context.Context, s storage.Storage, r *request) (*storage.Object, error) {
+	info, err := s.Stat(ctx, r.key, storage.StatOptions{})
+	if err != nil {
+		return nil, err
+	}
+	differs := storage.Errorf(storage.CodePreconditionFailed, "GetStream", "the backend holds another version of the object")
+	if !r.same.same(identify(&info)) {
+		return nil, differs
+	}
+	opts := r.get
+	if info.ETag != "" {
+		opts.Conditions = storage.Conditions{IfMatch: []string{info.ETag}}
+	}
+	obj, err := s.GetStream(ctx, r.key, opts)
+	if err != nil {
+		return nil, err
+	}
+	first, last := r.get.Range.First, r.get.Range.Last
+	if !r.same.same(identify(&obj.Info)) || obj.Offset != first || obj.Length != last-first+1 {
+		_ = obj.Body.Close()
+		return nil, differs
+	}
+	return obj, nil
+}
+
+// findTimeout is how long the engine looks for a write whose outcome is unknown.
+const findTimeout = 5 * time.Second
+
+// find looks whether the write of a, which ended without an answer, was done.
+func (a *attempt) find() (storage.Info, bool) {
+	if a.req.version == "" {
+		return storage.Info{}, false
+	}
+	ctx, cancel := context.WithTimeout(a.call.ctx, min(findTimeout, a.m.timeout))
+	defer cancel()
+	info, err := a.m.leaf.Stat(ctx, a.req.key, storage.StatOptions{})
+	return info, err == nil && info.Metadata[versionKey] == a.req.version
+}
