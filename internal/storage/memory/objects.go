@@ -1,0 +1,208 @@
+package memory
+
+import (
+	"context"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/suaveplan/storagemux/internal/storage"
+)
+
+// object is immutable once it is in the map; a write replaces it.
+type object struct {
+	info storage.Info
+	data []byte
+	cost int64
+}
+
+// objects is a set of objects and its account: used counts the objects and
+// what unfinished writes have reserved.
+type objects struct {
+	limit int64
+
+	mu    sync.RWMutex
+	used  int64
+	byKey map[string]*object
+	keys  []string // sorted
+}
+
+func (s *objects) get(key string) *object {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.byKey[key]
+}
+
+// reserve takes n bytes from the account, or gives them back if n < 0.
+func (s *objects) reserve(op string, n int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reserveLocked(op, n)
+}
+
+func (s *objects) reserveLocked(op string, n int64) error {
+	if n > 0 && s.limit > 0 && n > s.limit-s.used {
+		return storage.Errorf(storage.CodeNoSpace, op, "%d more bytes do not fit: %d of %d are in use", n, s.used, s.limit)
+	}
+	s.used += n
+	return nil
+}
+
+// readAll reads body into memory, reserving each piece before it is allocated.
+// The caller gives reserved back or turns it into an object.
+func (s *objects) readAll(ctx context.Context, op string, body storage.Body, sums storage.Checksums) (data []byte, reserved int64, err error) {
+	r, err := storage.OpenBody(ctx, op, body, sums)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer r.Close()
+	defer func() {
+		if err != nil {
+			_ = s.reserve(op, -reserved)
+			data, reserved = nil, 0
+		}
+	}()
+	known := body.Size() >= 0
+	next := body.Size()
+	if !known {
+		next = 4 << 10
+	}
+	for {
+		if len(data) == cap(data) && next > 0 {
+			if err = s.reserve(op, next); err != nil {
+				return
+			}
+			reserved += next
+			data = append(make([]byte, 0, int64(cap(data))+next), data...)
+			if next = int64(cap(data)); known {
+				next = 0
+			}
+		}
+		var spare [1]byte // where a whole body meets its end
+		room := data[len(data):cap(data)]
+		if len(room) == 0 {
+			room = spare[:]
+		}
+		n, rerr := r.Read(room)
+		data = data[:min(len(data)+n, cap(data))]
+		if rerr == io.EOF {
+			return data, reserved, nil
+		}
+		if rerr != nil {
+			err = rerr
+			return
+		}
+	}
+}
+
+// put makes info and the content that commit returns the object under
+// info.Key. commit sees the object before, or nil, and may refuse.
+func (s *objects) put(reserved int64, info storage.Info, commit func(old *object) ([]byte, error)) (storage.Info, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	data, err := commit(s.byKey[info.Key])
+	if err == nil {
+		err = s.replaceLocked("SetStream", reserved, info, data)
+	}
+	if err != nil {
+		s.used -= reserved
+		return storage.Info{}, err
+	}
+	return s.byKey[info.Key].info, nil
+}
+
+// replaceLocked stores an object and settles the account: reserved becomes
+// what the object costs, and the object before is given back.
+func (s *objects) replaceLocked(op string, reserved int64, info storage.Info, data []byte) error {
+	info.ModTime = now()
+	o := &object{info: info, data: data, cost: cost(info, data)}
+	if err := s.reserveLocked(op, o.cost-reserved); err != nil {
+		return err
+	}
+	if old := s.byKey[info.Key]; old != nil {
+		s.used -= old.cost
+	} else {
+		i, _ := keyIndex(s.keys, info.Key)
+		s.keys = slices.Insert(s.keys, i, info.Key)
+	}
+	s.byKey[info.Key] = o
+	return nil
+}
+
+func cost(info storage.Info, data []byte) int64 {
+	n := int64(cap(data)) + int64(len(info.Key))
+	for k, v := range info.Metadata {
+		n += int64(len(k) + len(v))
+	}
+	return n
+}
+
+// patch writes part over the object under key at offset.
+func (s *objects) patch(reserved int64, key string, offset int64, part []byte) (storage.Info, error) {
+	const op = "SetPartial"
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() { s.used -= reserved }()
+	info, before := storage.Info{Key: key}, []byte(nil)
+	if old := s.byKey[key]; old != nil {
+		info, before = old.info, old.data
+	}
+	size := int64(len(before))
+	if len(part) > 0 {
+		size = max(size, offset+int64(len(part)))
+	}
+	if size < 0 || s.limit > 0 && size > s.limit {
+		return storage.Info{}, storage.Errorf(storage.CodeNoSpace, op, "an object that ends at %d+%d does not fit", offset, len(part))
+	}
+	if err := s.reserveLocked(op, size); err != nil {
+		return storage.Info{}, err
+	}
+	data := make([]byte, size)
+	copy(data, before)
+	copy(data[min(offset, size):], part)
+	info.Size, info.ETag, info.Checksums = size, etag(data), storage.Checksums{}
+	if err := s.replaceLocked(op, size, info, data); err != nil {
+		s.used -= size
+		return storage.Info{}, err
+	}
+	return s.byKey[key].info, nil
+}
+
+func (s *objects) remove(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.byKey[key]
+	if old == nil {
+		return
+	}
+	s.used -= old.cost
+	delete(s.byKey, key)
+	i, _ := keyIndex(s.keys, key)
+	s.keys = slices.Delete(s.keys, i, i+1)
+}
+
+func (s *objects) list(opts storage.ListOptions) storage.ListPage {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	pager := storage.NewPager(opts)
+	for {
+		from, done := pager.From()
+		i, _ := keyIndex(s.keys, from)
+		if done || i == len(s.keys) {
+			return pager.Page()
+		}
+		// The keys that follow are offered as long as the next one is not
+		// folded away; then it pays to search again.
+		for ; i < len(s.keys); i++ {
+			if next, done := pager.From(); done || s.keys[i] < next {
+				break
+			}
+			if !pager.Add(s.byKey[s.keys[i]].info) {
+				return pager.Page()
+			}
+		}
+		if i == len(s.keys) {
+			return pager.Page()
+		}
+	}
+}
