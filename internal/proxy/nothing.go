@@ -1,0 +1,41 @@
+package proxy
+
+import (
+	"context"
+
+	"github.com/suaveplan/storagemux/internal/storage"
+)
+
+// nothing is what is left of a mux whose members were all removed by force: a
+// store that is down.
+type nothing struct{}
+
+var _ storage.Storage = nothing{}
+
+func (nothing) down(op string) error {
+	return storage.Errorf(storage.CodeAllBackendsDown, op, "the mux has fewer members than its mode needs")
+}
+
+func (n nothing) GetStream(context.Context, string, storage.GetOptions) (*storage.Object, error) {
+	return nil, n.down("GetStream")
+}
+
+func (n nothing) SetStream(context.Context, string, storage.Body, storage.SetOptions) (storage.Info, error) {
+	return storage.Info{}, n.down("SetStream")
+}
+
+func (n nothing) SetPartial(context.Context, string, int64, storage.Body) (storage.Info, error) {
+	return storage.Info{}, n.down("SetPartial")
+}
+
+func (n nothing) Delete(context.Context, string) error { return n.down("Delete") }
+
+func (n nothing) List(context.Context, storage.ListOptions) (storage.ListPage, error) {
+	return storage.ListPage{}, n.down("List")
+}
+
+func (n nothing) Stat(context.Context, string, storage.StatOptions) (storage.Info, error) {
+	return storage.Info{}, n.down("Stat")
+}
+
+func (nothing) Capabilities() storage.Capabilities { return storage.AllCapabilities() }

@@ -1,0 +1,136 @@
+package proxy
+
+import (
+	"time"
+
+	"github.com/suaveplan/storagemux/internal/muxconfig"
+	"github.com/suaveplan/storagemux/internal/muxengine"
+	"github.com/suaveplan/storagemux/internal/storage"
+)
+
+// facts are what a report is made of, as of one moment.
+type facts struct {
+	served    *served // nil before the first document
+	stats     muxengine.Stats
+	retired   *muxconfig.Totals
+	rejection *muxconfig.Rejection
+	emptiness map[drainKey]bool
+	now       time.Time
+}
+
+// report puts the facts into the form of the wire, without what the hub adds.
+func (f facts) report() *muxconfig.Report {
+	r := &muxconfig.Report{
+		MinSchema: muxconfig.MinSchemaVersion, MaxSchema: muxconfig.SchemaVersion,
+		Time: f.now, Rejection: f.rejection,
+		Totals:  totals(f.stats, f.retired),
+		Members: []muxconfig.MemberReport{},
+	}
+	if f.served == nil {
+		return r
+	}
+	doc := f.served.doc
+	r.Applied = &muxconfig.Applied{Revision: doc.Revision, Transitions: doc.Transitions, Hash: doc.Hash}
+	figures := map[string]muxengine.MemberStats{}
+	eachMember(f.stats, func(m muxengine.MemberStats) { figures[m.ID] = m })
+	for i := range f.served.members {
+		p := &f.served.members[i]
+		if stats, ok := figures[p.id()]; ok {
+			r.Members = append(r.Members, f.member(p, stats))
+		}
+	}
+	return r
+}
+
+// eachMember calls visit for every member that the configuration has.
+func eachMember(s muxengine.Stats, visit func(muxengine.MemberStats)) {
+	for _, m := range s.Members {
+		visit(m)
+		if m.Nested != nil {
+			eachMember(*m.Nested, visit)
+		}
+	}
+}
+
+func (f facts) member(p *place, s muxengine.MemberStats) muxconfig.MemberReport {
+	m := muxconfig.MemberReport{
+		Path: p.path, Backend: p.member.Backend, Mux: p.member.Mux, UID: p.uid(),
+		State:               muxconfig.MemberState(s.State),
+		Figures:             wireFigures(s),
+		ConsecutiveFailures: int32(min(s.ConsecutiveFailures, 1<<30)),
+		LastTransitionTime:  s.LastTransition,
+		Drain:               f.drain(p, s),
+	}
+	if s.LastError != nil {
+		m.LastError = &muxconfig.MemberError{Code: string(s.LastError.Code), Message: s.LastError.Message}
+	}
+	switch {
+	case p.backend != nil:
+		client := f.served.stores[p.backend.UID]
+		m.Capabilities, m.Refused = wireCapabilities(client.Capabilities()), client.refused
+	case s.Nested != nil:
+		m.Capabilities = wireCapabilities(s.Nested.Capabilities)
+	}
+	return m
+}
+
+func (f facts) drain(p *place, s muxengine.MemberStats) *muxconfig.DrainReport {
+	if p.member.Drain == nil {
+		return nil
+	}
+	d := &muxconfig.DrainReport{Phase: p.member.Drain.Phase}
+	if p.readOnly() {
+		d.InFlight = f.served.generations.writesBefore(p.readOnlySince)
+		d.Done = d.InFlight == 0
+	} else {
+		d.InFlight, d.Done = int64(s.InFlight), s.Drain.Completed
+	}
+	if empty, ok := f.emptiness[keyOf(p)]; ok && d.Done {
+		d.StoreEmpty = &empty
+	}
+	return d
+}
+
+func wireFigures(s muxengine.MemberStats) muxconfig.Figures {
+	return muxconfig.Figures{
+		Hits: int64(s.Hits), Misses: int64(s.Misses), Errors: int64(s.Errors),
+		Timeouts: int64(s.Timeouts), Aborts: int64(s.Aborts), InFlight: int64(s.InFlight),
+		LastLatency: s.LastLatency.Microseconds(), P50Latency: s.P50Latency.Microseconds(), P99Latency: s.P99Latency.Microseconds(),
+	}
+}
+
+// totals adds what engines counted that were given up.
+func totals(s muxengine.Stats, retired *muxconfig.Totals) muxconfig.Totals {
+	sum := muxconfig.Totals{
+		Calls: int64(s.TotalCalls), Failovers: int64(s.TotalFailovers), FanoutPartials: int64(s.TotalFanoutPartials),
+	}
+	if retired != nil {
+		sum.Calls += retired.Calls
+		sum.Failovers += retired.Failovers
+		sum.FanoutPartials += retired.FanoutPartials
+	}
+	return sum
+}
+
+func wireCapabilities(c storage.Capabilities) []string {
+	var names []string
+	for _, one := range []struct {
+		name string
+		has  bool
+	}{
+		{muxconfig.CapabilityRange, c.Range},
+		{muxconfig.CapabilityPartialWrite, c.PartialWrite},
+		{muxconfig.CapabilityMetadata, c.Metadata},
+		{muxconfig.CapabilityConditionalWrite, c.ConditionalWrite},
+		{muxconfig.CapabilityNativeMultipart, c.Multipart},
+		{muxconfig.CapabilityOrderedList, c.ListOrdered},
+		{muxconfig.CapabilityIdentityNative, c.Identity == storage.IdentityNative},
+		{muxconfig.CapabilityIdentityStored, c.Identity == storage.IdentityStored},
+		{muxconfig.CapabilityIdentityWeak, c.Identity == storage.IdentityWeak},
+	} {
+		if one.has {
+			names = append(names, one.name)
+		}
+	}
+	return names
+}
