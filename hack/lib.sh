@@ -58,7 +58,7 @@ with_lock() {
       log "waiting for another process that holds the lock '$lock' ..."
       flock 9
     fi
-    "$@"
+    "$@" 9>&- # a process that outlives this must not keep the lock
   )
 }
 

@@ -40,7 +40,7 @@ tool_version() {
 version=$(tool_version)
 [[ -n $version ]] || die "$module/go.mod has no tool directive"
 
-hash=$(cd "$module" && find . -type f ! -name '*.md' ! -name '.*' ! -name '*_test.go' | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c1-8)
+hash=$(cd "$module" && find . -type f \( -name "*.go" ! -name "*_test.go" -o -name go.mod -o -name go.sum -o -name flags \) | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c1-8)
 platform=$(go env GOOS)-$(go env GOARCH)
 target=$CACHE/bin/$name-$version-$hash-$platform
 
