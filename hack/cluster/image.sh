@@ -13,7 +13,7 @@ reference=localhost/$name:${version%-*-*-*}
 tarball=$CACHE/images/$key.tar
 if [[ ! -e $tarball ]]; then
   mkdir -p "$CACHE/images"
-  maker=$("$ROOT/hack/tool.sh" image)
+  maker=$(GOOS='' GOARCH='' "$ROOT/hack/tool.sh" image)
   "$maker" --binary "$binary" --name "$reference" --platform "linux/${key##*-}" --output "$tarball"
 fi
 echo "$tarball" "$reference"
