@@ -209,7 +209,8 @@ func (s *Server) stop(grace bool) {
 	s.health.stopping.Store(true)
 	s.opts.Log.Info("stopping", "delay", s.opts.ShutdownDelay, "drain", s.opts.DrainTimeout)
 	if grace {
-		time.Sleep(s.opts.ShutdownDelay)
+		// Nothing ends this wait: a second signal ends the process.
+		<-time.After(s.opts.ShutdownDelay)
 	}
 	for _, p := range s.ports {
 		if p.name == "s3" {
