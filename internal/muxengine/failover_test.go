@@ -326,16 +326,15 @@ func TestStoreThatStallsInABodyIsGivenUpAndTheReadResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 2, withTimeout(time.Second))
 		r.everywhere("k", "hello, world")
-		r.stores[0].breakAfter = 5
-		r.stores[0].breakWith = io.ErrNoProgress
-		var once bool
-		r.stores[0].set(func(ctx context.Context, op, _ string) error {
-			if op == "get" && !once {
-				once = true
-			}
-			return nil
-		})
+		r.stores[0].breakAfter, r.stores[0].stall = 5, true
+		began := time.Now()
 		r.mustGet("k", "hello, world")
+		if d := time.Since(began); d != time.Second {
+			t.Fatalf("it took %s", d)
+		}
+		if s := r.member("a"); s.State != StateDown || s.Timeouts != 1 {
+			t.Fatalf("got %+v", s)
+		}
 	})
 }
 
@@ -409,7 +408,9 @@ func TestConditionalWriteWithoutAnAnswerIsNotMadeAgain(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 		wantCounts(t, r.stores, "set", 1, 0)
+		time.Sleep(time.Minute)
 		r.mustPut("k", "unconditional")
+		wantCounts(t, r.stores, "set", 2, 1)
 		if r.stores[1].content("k") != "unconditional" {
 			t.Fatal("an unconditional write may be replayed")
 		}

@@ -257,13 +257,13 @@ func (l *runningList) reopen() {
 }
 
 // waitRoom waits until a member at its limit has room for a write.
-func (st *state) waitRoom(ctx context.Context, op operation) bool {
+func (st *state) waitRoom(ctx context.Context, op operation) (claim, admission) {
 	if !st.wait(ctx) {
-		return false
+		return claim{}, isFull
 	}
 	if !st.open(op) {
 		st.release()
-		return false
+		return claim{}, isDraining
 	}
-	return true
+	return claim{health: st.health.begin(), space: st.space.begin()}, admitted
 }

@@ -33,6 +33,8 @@ type fake struct {
 	// breakAfter cuts bodies after so many bytes with breakWith.
 	breakAfter int
 	breakWith  error
+	// stall lets a body wait there for the end of its context instead.
+	stall bool
 	// after is asked once a write has been done.
 	after func(ctx context.Context, op string) error
 	// readBody, if set, reads a body in place of io.ReadAll.
@@ -180,6 +182,12 @@ func (f *fake) GetStream(ctx context.Context, key string, opts storage.GetOption
 	var r io.Reader = bytes.NewReader(o.data[offset : offset+length])
 	if f.breakWith != nil {
 		r = io.MultiReader(io.LimitReader(r, int64(f.breakAfter)), failing{f.breakWith})
+	}
+	if f.stall {
+		r = io.MultiReader(io.LimitReader(r, int64(f.breakAfter)), readerFunc(func([]byte) (int, error) {
+			<-ctx.Done()
+			return 0, ctx.Err()
+		}))
 	}
 	return &storage.Object{Info: o.info, Offset: offset, Length: length, Body: &fakeBody{Reader: r, ctx: ctx, fake: f}}, nil
 }

@@ -25,7 +25,11 @@ func (c *call) walkOn() (reply, error) {
 			return reply{}, c.notKept()
 		}
 		cl, answer := c.admit(m, c.req.op, force)
-		if answer != admitted {
+		switch {
+		case answer == isFull && c.req.op.writes() && c.ctx.Err() == nil:
+			// A write has its place; it has waited for it.
+			return reply{}, c.busy()
+		case answer != admitted:
 			c.full = c.full || answer == isFull
 			continue
 		}
@@ -69,8 +73,8 @@ func (c *call) attempt(m *member, cl claim) (reply, error) {
 func (c *call) admit(m *member, op operation, force bool) (claim, admission) {
 	st := m.state
 	cl, answer := st.admit(op, force)
-	if answer == isFull && op.writes() && st.waitRoom(c.ctx, op) {
-		return claim{health: st.health.begin(), space: st.space.begin()}, admitted
+	if answer == isFull && op.writes() {
+		return st.waitRoom(c.ctx, op)
 	}
 	if answer == admitted && cl.health.probe && op.writes() {
 		if !m.probe(c.ctx, cl.health) {
@@ -118,8 +122,6 @@ func (c *call) exhausted() (reply, error) {
 	switch {
 	case c.ctx.Err() != nil:
 		return reply{}, c.aborted()
-	case c.full && c.last == nil && c.req.op.writes():
-		return reply{}, c.busy()
 	case c.absent != bitset{} && c.node.absentEverywhere(&c.absent):
 		e := storage.Errorf(storage.CodeKeyNotFound, c.req.op.String(), "no backend holds %q", c.req.key)
 		e.Mode, e.AttemptCount = string(c.node.cfg.Mode), c.attempts
