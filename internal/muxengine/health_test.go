@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -381,25 +382,25 @@ func TestCheckThatHangsFailsAfterItsTimeout(t *testing.T) {
 
 func TestStoresOwnCheckIsUsedWhereItHasOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		checked := 0
+		var checked atomic.Int64
 		r := newRig(t, 1, withMembers(func(_ int, m *Member) {
 			m.Storage = checkedStore{m.Storage, &checked}
 			m.HealthCheck.Interval = time.Second
 		}))
 		time.Sleep(3*time.Second + time.Millisecond)
 		wantCounts(t, r.stores, "stat", 0)
-		if checked != 3 {
-			t.Fatalf("%d checks", checked)
+		if checked.Load() != 3 {
+			t.Fatalf("%d checks", checked.Load())
 		}
 	})
 }
 
 type checkedStore struct {
 	storage.Storage
-	checked *int
+	checked *atomic.Int64
 }
 
-func (s checkedStore) Check(context.Context) error { *s.checked++; return nil }
+func (s checkedStore) Check(context.Context) error { s.checked.Add(1); return nil }
 
 func TestCloseEndsActiveChecks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
