@@ -82,5 +82,5 @@ demo-down: ## Remove what the demo left
 	hack/demo/down.sh
 
 .PHONY: test-e2e
-test-e2e: cluster-up image ## Run the end-to-end tests in the cluster
-	go run ./hack/gotest -live -timeout 45m -count 1 $(GOTESTFLAGS) ./test/e2e/...
+test-e2e: ## Run the end-to-end tests in that cluster
+	hack/e2e/run.sh $(GOTESTFLAGS)

@@ -260,7 +260,7 @@ var _ = Describe("a mux over real stores", Ordered, Label("demo"), func() {
 			kubectl(ctx, "-n", operatorNamespace, "scale", "deployment", "storagemux-operator", "--replicas=2")
 			waitForOperator(ctx)
 		}, NodeTimeout(3*time.Minute))
-		kubectl(ctx, "-n", operatorNamespace, "wait", "--for=delete", "pod", "-l", "app.kubernetes.io/name=storagemux-operator", "--timeout=2m")
+		kubectl(ctx, "-n", operatorNamespace, "wait", "--for=delete", "pod", "-l", "app.kubernetes.io/component=operator", "--timeout=2m")
 		if ownCluster() {
 			step("the API server is stopped too")
 			component(ctx, "stop", "kube-apiserver")
