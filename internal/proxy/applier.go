@@ -132,6 +132,7 @@ func (a *applier) apply(ctx context.Context, doc *muxconfig.Document) error {
 	if next.mux == nil {
 		config.Storage = nothing{}
 	}
+	next.stores.resize(doc)
 	a.served.Store(next)
 	a.front.SetConfig(config)
 	a.gate.set(frontTLS, adminTLS, doc.Admin.Token.Reveal())

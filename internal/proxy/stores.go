@@ -93,10 +93,25 @@ func openStores(ctx context.Context, doc *muxconfig.Document, old stores, open o
 }
 
 // settingsOf is a digest of what a store is made of: another one needs another
-// client.
+// client. The size of a store in memory is not part of it: a new one would be
+// empty.
 func settingsOf(b *muxconfig.Backend) ([sha256.Size]byte, error) {
-	data, err := json.Marshal(&muxconfig.Backend{S3: b.S3, File: b.File, Memory: b.Memory})
+	made := muxconfig.Backend{S3: b.S3, File: b.File}
+	if b.Memory != nil {
+		made.Memory = &muxconfig.Memory{}
+	}
+	data, err := json.Marshal(&made)
 	return sha256.Sum256(data), err
+}
+
+// resize gives stores in memory the size that doc says.
+func (s stores) resize(doc *muxconfig.Document) {
+	for i := range doc.Backends {
+		b := &doc.Backends[i]
+		if store, ok := s[b.UID].Storage.(interface{ Resize(sizeLimit int64) }); ok && b.Memory != nil {
+			store.Resize(b.Memory.SizeLimit)
+		}
+	}
 }
 
 // refusal asks a store about the credentials that it was opened with. Only a

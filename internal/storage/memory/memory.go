@@ -26,6 +26,14 @@ func New(sizeLimit int64) *Storage {
 	return &Storage{&objects{limit: sizeLimit, byKey: map[string]*object{}}}
 }
 
+// Resize changes the limit of the objects that s and its other handles share.
+// What is over a smaller one stays.
+func (s *Storage) Resize(sizeLimit int64) {
+	s.objects.mu.Lock()
+	defer s.objects.mu.Unlock()
+	s.objects.limit = sizeLimit
+}
+
 // Handle returns another handle on the same objects.
 func (s *Storage) Handle() *Storage { return &Storage{s.objects} }
 

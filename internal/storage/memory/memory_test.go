@@ -101,3 +101,21 @@ func TestETagDependsOnContentOnly(t *testing.T) {
 		t.Error("etags do not follow the content")
 	}
 }
+
+func TestResizeMovesTheLimitAndKeepsWhatIsThere(t *testing.T) {
+	s := New(100 << 10)
+	if _, err := storage.Set(t.Context(), s, "old", make([]byte, 90<<10), storage.SetOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.Resize(10 << 10)
+	if _, err := storage.Set(t.Context(), s, "new", make([]byte, 1<<10), storage.SetOptions{}); !errors.Is(err, storage.ErrNoSpace) {
+		t.Errorf("storing over the smaller limit gave %v", err)
+	}
+	if has, err := storage.Has(t.Context(), s, "old"); !has || err != nil {
+		t.Errorf("what was there is gone (%v)", err)
+	}
+	s.Resize(1 << 20)
+	if _, err := storage.Set(t.Context(), s, "new", make([]byte, 1<<10), storage.SetOptions{}); err != nil {
+		t.Errorf("storing under the larger limit gave %v", err)
+	}
+}

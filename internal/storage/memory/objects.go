@@ -19,9 +19,8 @@ type object struct {
 // objects is a set of objects and its account: used counts the objects and
 // what unfinished writes have reserved.
 type objects struct {
-	limit int64
-
 	mu    sync.RWMutex
+	limit int64
 	used  int64
 	byKey map[string]*object
 	keys  []string // sorted
@@ -161,6 +160,8 @@ func (s *objects) patch(reserved int64, key string, offset int64, part []byte) (
 	copy(data, before)
 	copy(data[min(offset, size):], part)
 	info.Size, info.ETag, info.Checksums = size, etag(data), storage.Checksums{}
+	info.Metadata = cloned(info.Metadata)
+	delete(info.Metadata, storage.VersionMetadata)
 	if err := s.replaceLocked(op, size, info, data); err != nil {
 		s.used -= size
 		return storage.Info{}, err
