@@ -51,19 +51,6 @@ func deleteBucket(*request) error {
 	return refuse("AccessDenied", http.StatusForbidden, "The bucket belongs to the StorageMux and goes with it.")
 }
 
-// putACL takes the one ACL that there is.
-func putACL(q *request) error {
-	if err := refuseUnkept(q.r.Header); err != nil {
-		return err
-	}
-	if q.r.Header.Get("X-Amz-Acl") == "" {
-		return refuse("AccessControlListNotSupported", http.StatusBadRequest, "The bucket does not allow ACLs.")
-	}
-	q.w.Header()["Content-Length"] = []string{"0"}
-	q.begin(http.StatusOK)
-	return nil
-}
-
 // bucketReads are the operations of GET on the bucket by sub-resource.
 var bucketReads = map[string]operation{
 	"": {"ListObjects", func(q *request) error {
@@ -144,20 +131,4 @@ func empty(name string) func(*request, document) {
 		d.root(name)
 		d.close(name)
 	}
-}
-
-// writeACL says that the owner may do everything, and nobody else anything.
-func writeACL(_ *request, d document) {
-	d.root("AccessControlPolicy")
-	d.owner("Owner")
-	d.open("AccessControlList")
-	d.open("Grant")
-	d.buf.WriteString(`<Grantee xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="CanonicalUser">`)
-	d.text("ID", ownerID)
-	d.text("DisplayName", ownerName)
-	d.close("Grantee")
-	d.text("Permission", "FULL_CONTROL")
-	d.close("Grant")
-	d.close("AccessControlList")
-	d.close("AccessControlPolicy")
 }

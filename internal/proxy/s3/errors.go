@@ -28,7 +28,7 @@ type apiError struct {
 // Error implements error.
 func (e *apiError) Error() string {
 	if e.cause != nil {
-		return e.Code + ": " + e.Message + ": " + e.cause.Error()
+		return e.Code + ": " + e.cause.Error()
 	}
 	return e.Code + ": " + e.Message
 }

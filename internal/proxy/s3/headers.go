@@ -97,14 +97,14 @@ func refuseUnkept(header http.Header) error {
 	switch acl := header.Get("X-Amz-Acl"); acl {
 	case "", "private", "bucket-owner-full-control", "bucket-owner-read":
 	default:
-		return refuse("AccessControlListNotSupported", http.StatusBadRequest, "The bucket does not allow ACLs.")
+		return aclNotSupported()
 	}
 	for name := range header {
 		switch {
 		case strings.HasPrefix(name, "X-Amz-Server-Side-Encryption"):
 			return notImplemented("Server-side encryption is set up at the backends, not by a header.")
 		case strings.HasPrefix(name, "X-Amz-Grant-"):
-			return refuse("AccessControlListNotSupported", http.StatusBadRequest, "The bucket does not allow ACLs.")
+			return aclNotSupported()
 		case strings.HasPrefix(name, "X-Amz-Object-Lock-"):
 			return refuse("InvalidRequest", http.StatusBadRequest, "Bucket is missing Object Lock Configuration.")
 		case name == "X-Amz-Tagging":
