@@ -1,7 +1,7 @@
 // Command gotest runs `go test -json` with the arguments it is given, shows a person what they want to see of it, and
 // counts: Go tests and subtests, and the specs of Ginkgo suites, which go test itself takes for one test.
 //
-//	go run ./hack/gotest [-live] ARGUMENTS OF GO TEST
+//	go run ./hack/gotest [-live] [-C FOLDER] ARGUMENTS OF GO TEST
 //
 // With -live the tests' whole output is shown as it comes; otherwise a line for each package, the output of what failed,
 // and every 30 s of silence what is still running. Skipped tests are always listed with their reason. It closes with
@@ -47,7 +47,11 @@ func main() {
 
 // runGoTest feeds every event of the run to r. The error says that go test failed, for whatever reason.
 func runGoTest(args []string, r *report) error {
-	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
+	words := []string{"test", "-json"}
+	if len(args) > 1 && args[0] == "-C" { // which the go command wants first
+		words, args = append([]string{"-C", args[1]}, words...), args[2:]
+	}
+	cmd := exec.Command("go", append(words, args...)...)
 	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
