@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/suaveplan/storagemux/internal/storage"
 )
@@ -102,8 +103,11 @@ func (c *content) widen(window int64) {
 	c.window = max(c.window, window)
 }
 
-// length is the number of bytes that have come from the client so far.
+// length is the number of bytes that are there to be read.
 func (c *content) length() int64 {
+	if c.src.Replayable() {
+		return c.src.Size()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.end
@@ -278,12 +282,18 @@ func (r *contentReader) Close() error {
 type watchedReader struct {
 	io.ReadCloser
 	content *content
+	closed  atomic.Bool
 }
 
 func (r *watchedReader) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
-	if err != nil && err != io.EOF {
+	if err != nil && err != io.EOF && !r.closed.Load() {
 		r.content.failed(err)
 	}
 	return n, err
+}
+
+func (r *watchedReader) Close() error {
+	r.closed.Store(true)
+	return r.ReadCloser.Close()
 }

@@ -85,12 +85,16 @@ func describe(err error, at time.Time) *LastError {
 }
 
 // bodyError is the error of a write whose body the client did not bring to its
-// end.
+// end, whatever a store makes of it.
 func bodyError(op operation, cause error) *storage.Error {
 	var e *storage.Error
 	if errors.As(cause, &e) {
 		clone := *e
 		return &clone
 	}
-	return storage.Errorf(storage.CodeBackendAborted, op.String(), "the body broke off").WithCause(cause)
+	code := storage.CodeInvalidBody
+	if storage.Classify(cause) == storage.ClassAbort {
+		code = storage.CodeBackendAborted
+	}
+	return storage.Errorf(code, op.String(), "reading the body").WithCause(cause)
 }

@@ -213,7 +213,8 @@ func TestBodyThatTheClientBreaksOffIsNoBackendsFailure(t *testing.T) {
 			broken error
 			code   storage.Code
 		}{
-			"the client left":         {io.ErrUnexpectedEOF, storage.CodeBackendAborted},
+			"the client left":         {context.Canceled, storage.CodeBackendAborted},
+			"the connection broke":    {io.ErrUnexpectedEOF, storage.CodeInvalidBody},
 			"the digest is not right": {storage.Errorf(storage.CodeInvalidBody, "", "digest"), storage.CodeInvalidBody},
 		} {
 			r := newRig(t, 2, withRetry(3))

@@ -77,6 +77,8 @@ func build(mux *Mux, cfg *Config, c *core, path string, stateOf func(id string) 
 			n.leaves++
 		}
 	}
+	// A condition that one member can check says nothing about the others.
+	n.caps.ConditionalWrite = n.caps.ConditionalWrite && !n.spread()
 	n.survey()
 	return n
 }
