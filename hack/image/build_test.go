@@ -115,7 +115,9 @@ func TestBadFlagsAreRefusedByName(t *testing.T) {
 	cases := map[string][]string{
 		"--output":   {"--binary", r.binary},
 		"--binary":   {"--output", "x"},
-		"--name":     {"--binary", r.binary, "--output", "x", "--name", "no-tag"},
+		"--name":     {"--binary", r.binary, "--output", "x", "--name", ""},
+		"has no tag": {"--binary", r.binary, "--output", "x", "--name", "localhost/untagged"},
+		"--push":     {"--binary", r.binary, "--push", "UPPER:v1"},
 		"--platform": {"--binary", r.binary, "--output", "x", "--platform", "linux"},
 		"--user":     {"--binary", r.binary, "--output", "x", "--user", "nobody"},
 		"--file":     {"--binary", r.binary, "--output", "x", "--file", "here"},

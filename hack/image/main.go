@@ -74,7 +74,7 @@ func run(arguments []string) error {
 }
 
 func write(image v1.Image, tag, output string) error {
-	reference, err := name.NewTag(tag, name.StrictValidation)
+	reference, err := tagged(tag)
 	if err != nil {
 		return fmt.Errorf("parse --name: %w", err)
 	}
@@ -87,7 +87,7 @@ func write(image v1.Image, tag, output string) error {
 }
 
 func upload(image v1.Image, target string) error {
-	reference, err := name.NewTag(target, name.StrictValidation)
+	reference, err := tagged(target)
 	if err != nil {
 		return fmt.Errorf("parse --push: %w", err)
 	}
@@ -95,4 +95,13 @@ func upload(image v1.Image, target string) error {
 		return fmt.Errorf("push %s: %w", target, err)
 	}
 	return nil
+}
+
+// tagged parses a reference whose tag is there to read: a tag that is only implied means "latest", which clusters pull anew.
+func tagged(text string) (name.Tag, error) {
+	reference, err := name.NewTag(text, name.WithDefaultTag(""))
+	if err == nil && reference.TagStr() == "" {
+		err = fmt.Errorf("%q has no tag", text)
+	}
+	return reference, err
 }
