@@ -179,7 +179,7 @@ var _ = Describe("a mux over real stores", Ordered, Label("demo"), func() {
 		step("rotation: a slow download from the first store begins, rclone copies its objects to the third, the annotation is set")
 		slow := startSlowDownload(ctx, assets, "files/000/object 0.bin")
 		_, err = rclone(ctx, map[string]bucket{"OLD": stores["store-1"], "NEW": stores["store-3"]},
-			"copy", "--exclude", "/.storagemux/**", "OLD:"+stores["store-1"].name, "NEW:"+stores["store-3"].name)
+			"copy", "--metadata", "--exclude", "/.storagemux/**", "OLD:"+stores["store-1"].name, "NEW:"+stores["store-3"].name)
 		Expect(err).NotTo(HaveOccurred())
 		kubectl(ctx, "-n", ns, "annotate", "storagebackend", "first", v1alpha1.AnnotationDataMoved+"=true")
 		eventually(time.Minute, func(g Gomega) {
