@@ -157,7 +157,7 @@ type S3Backend struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule=`isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != "" && url(self).getEscapedPath() in ["", '/'] && !self.contains('?') && !self.contains('#') && !self.contains('@')`,message="endpoint must be a URL of the form https://host or http://host:port, without path, query and credentials"
+	// +kubebuilder:validation:XValidation:rule=`isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != "" && url(self).getEscapedPath() in ["", '/'] && !self.contains('?') && !self.contains('#') && !self.matches('^[^/]*//[^/]*@')`,message="endpoint must be a URL of the form https://host or http://host:port, without path, query and credentials"
 	Endpoint string `json:"endpoint,omitempty"`
 
 	// region that requests are signed for. Required without endpoint. Unset with an endpoint: us-east-1, which nearly every
@@ -225,7 +225,7 @@ type HTTPBackend struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule=`isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != "" && !self.contains('?') && !self.contains('#') && !self.contains('@')`,message="url must begin with http:// or https://, name a host, and have no query, fragment and credentials"
+	// +kubebuilder:validation:XValidation:rule=`isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != "" && !self.contains('?') && !self.contains('#') && !self.matches('^[^/]*//[^/]*@')`,message="url must begin with http:// or https://, name a host, and have no query, fragment and credentials"
 	URL string `json:"url"`
 
 	// flavor of the server: WebDAV, or Plain, which is read-only and cannot be listed.
@@ -329,7 +329,7 @@ type SwiftBackend struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule=`isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != "" && !self.contains('?') && !self.contains('#') && !self.contains('@')`,message="authURL must begin with http:// or https://, name a host, and have no query, fragment and credentials"
+	// +kubebuilder:validation:XValidation:rule=`isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != "" && !self.contains('?') && !self.contains('#') && !self.matches('^[^/]*//[^/]*@')`,message="authURL must begin with http:// or https://, name a host, and have no query, fragment and credentials"
 	AuthURL string `json:"authURL"`
 
 	// container that holds the objects. It must exist. Immutable.
@@ -361,7 +361,7 @@ type AzureBackend struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule=`isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != "" && !self.contains('?') && !self.contains('#') && !self.contains('@')`,message="endpoint must begin with http:// or https://, name a host, and have no query, fragment and credentials"
+	// +kubebuilder:validation:XValidation:rule=`isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != "" && !self.contains('?') && !self.contains('#') && !self.matches('^[^/]*//[^/]*@')`,message="endpoint must begin with http:// or https://, name a host, and have no query, fragment and credentials"
 	Endpoint string `json:"endpoint"`
 
 	// container that holds the objects. It must exist. Immutable.

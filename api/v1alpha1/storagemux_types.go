@@ -423,6 +423,7 @@ type ProxySpec struct {
 	//
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(key, !format.qualifiedName().validate(key).hasValue())",message="proxy.serviceAnnotations must have keys of the form NAME or DOMAIN/NAME"
 	ServiceAnnotations map[string]AnnotationValue `json:"serviceAnnotations,omitempty"`
 
 	// serviceAccountAnnotations are put on the proxies' ServiceAccount, for identities that cloud providers bind to it (auth
@@ -430,6 +431,7 @@ type ProxySpec struct {
 	//
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(key, !format.qualifiedName().validate(key).hasValue())",message="proxy.serviceAccountAnnotations must have keys of the form NAME or DOMAIN/NAME"
 	ServiceAccountAnnotations map[string]AnnotationValue `json:"serviceAccountAnnotations,omitempty"`
 
 	// podLabels are put on the proxies' pods. Keys under app.kubernetes.io/ and storagemux.dev/ are the operator's own.
@@ -437,6 +439,7 @@ type ProxySpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(key, !key.startsWith('app.kubernetes.io/') && !key.startsWith('storagemux.dev/'))",message="proxy.podLabels must not have keys under app.kubernetes.io/ and storagemux.dev/"
+	// +kubebuilder:validation:XValidation:rule="self.all(key, !format.qualifiedName().validate(key).hasValue())",message="proxy.podLabels must have keys of the form NAME or DOMAIN/NAME"
 	PodLabels map[string]LabelValue `json:"podLabels,omitempty"`
 
 	// podAnnotations are put on the proxies' pods. Keys under storagemux.dev/ are the operator's own.
@@ -444,6 +447,7 @@ type ProxySpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(key, !key.startsWith('storagemux.dev/'))",message="proxy.podAnnotations must not have keys under storagemux.dev/"
+	// +kubebuilder:validation:XValidation:rule="self.all(key, !format.qualifiedName().validate(key).hasValue())",message="proxy.podAnnotations must have keys of the form NAME or DOMAIN/NAME"
 	PodAnnotations map[string]AnnotationValue `json:"podAnnotations,omitempty"`
 
 	// nodeSelector is the labels that a node must have to run a proxy.
@@ -451,6 +455,7 @@ type ProxySpec struct {
 	// +optional
 	// +mapType=atomic
 	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(key, !format.qualifiedName().validate(key).hasValue())",message="proxy.nodeSelector must have keys of the form NAME or DOMAIN/NAME"
 	NodeSelector map[string]LabelValue `json:"nodeSelector,omitempty"`
 
 	// tolerations of the proxies' pods, at most 32.
