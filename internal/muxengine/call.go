@@ -70,11 +70,7 @@ func (c *call) execute() (reply, error) {
 
 // byMode executes the request in the shape that the mode names for it.
 func (c *call) byMode() (reply, error) {
-	shape := c.node.mode.executor(c.req.op)
-	if c.req.op == opResume {
-		shape = walk
-	}
-	switch shape {
+	switch c.shape() {
 	case race:
 		return c.race()
 	case fanOut:
@@ -82,6 +78,13 @@ func (c *call) byMode() (reply, error) {
 	default:
 		return c.walk()
 	}
+}
+
+func (c *call) shape() executor {
+	if c.req.op == opResume {
+		return walk
+	}
+	return c.node.mode.executor(c.req.op)
 }
 
 // prepare sets up the choice among the members that are up, and looks for those
@@ -94,6 +97,10 @@ func (c *call) prepare() {
 	p.set = n.reads
 	if c.req.op.carriesBody() {
 		p.set = n.writes
+	}
+	if c.shape() != walk {
+		// Everybody takes part, those that are due as well.
+		return
 	}
 	now := n.mux.now()
 	if now >= n.due || c.req.op.carriesBody() && now >= n.spaceDue {

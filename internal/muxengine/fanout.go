@@ -11,8 +11,7 @@ import (
 func (c *call) fanOut() (reply, error) {
 	c.prepare()
 	members, skipped := c.recipients()
-	if c.node.mode.originDecides && !hasOrigin(members) {
-		c.last = skippedCause(skipped)
+	if c.node.mode.originDecides && !c.originIsUp(members) {
 		return reply{}, c.allDown("the origin is down")
 	}
 	if len(members) == 0 {
@@ -38,15 +37,18 @@ func (c *call) recipients() (members []*member, skipped []outcome) {
 	return members, skipped
 }
 
-func hasOrigin(members []*member) bool {
-	return len(members) > 0 && members[0].index == 0
-}
-
-func skippedCause(skipped []outcome) error {
-	if len(skipped) == 0 {
-		return nil
+// originIsUp reports whether the origin takes part. One that is due is asked
+// first: the mirrors are not written to without it.
+func (c *call) originIsUp(members []*member) bool {
+	if len(members) == 0 || members[0].index != 0 {
+		return false
 	}
-	return skipped[0].err
+	origin := members[0]
+	if origin.leaf == nil || !origin.state.health.down.Load() {
+		return true
+	}
+	v, ok := origin.state.health.claim(c.node.mux.now(), c.forced)
+	return ok && origin.probe(c.ctx, v)
 }
 
 // writeAll makes the write of all members. A write with a precondition goes to

@@ -1,0 +1,194 @@
+package muxengine
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/suaveplan/storagemux/internal/storage"
+)
+
+// at makes a store take bodies at so many bytes a second.
+func (f *fake) at(rate int) {
+	f.readBody = func(ctx context.Context, r io.Reader) ([]byte, error) {
+		var all []byte
+		piece := make([]byte, max(rate/10, 1))
+		for {
+			n, err := io.ReadFull(r, piece)
+			all = append(all, piece[:n]...)
+			if err == io.EOF || err == io.ErrUnexpectedEOF {
+				return all, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+			select {
+			case <-time.After(100 * time.Millisecond):
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+	}
+}
+
+// counting is a body that can be read once and counts what was read.
+type counting struct {
+	io.Reader
+	read int64
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.read += int64(n)
+	return n, err
+}
+
+func TestFanOutReadsTheBodyOnceAndDropsAMemberThatIsTooSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, spool := range map[string]int64{"with a spool": 64 << 20, "with the ring alone": 0} {
+			r := newRig(t, 3, inMode(ModeMirror), func(_ *Config, o *Options) { o.Spool = NewMemorySpool(spool) })
+			data := bytes.Repeat([]byte("0123456789abcdef"), 3<<20/16)
+			r.stores[0].at(1 << 20)
+			r.stores[1].at(1 << 20)
+			r.stores[2].at(1 << 10)
+			body := &counting{Reader: bytes.NewReader(data)}
+			began := time.Now()
+			if _, err := r.SetStream(t.Context(), "k", storage.Stream(body, int64(len(data))), storage.SetOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took > 3200*time.Millisecond {
+				t.Fatalf("%s: the slow member held the others up: %s", name, took)
+			}
+			if body.read != int64(len(data)) {
+				t.Fatalf("%s: %d bytes were read", name, body.read)
+			}
+			for _, f := range r.stores[:2] {
+				if f.content("k") != string(data) {
+					t.Fatalf("%s: %s holds something else", name, f.name)
+				}
+			}
+			events := r.told(TopicFanoutPartial)
+			if len(events) != 1 || !slices.Equal(events[0].Failed, []string{"c"}) || storage.CodeOf(events[0].Causes[0]) != storage.CodeBackendTimeout {
+				t.Fatalf("%s: got %+v", name, events)
+			}
+			if s := r.member("c"); s.State != StateDown || s.Timeouts != 1 || r.stores[2].has("k") {
+				t.Fatalf("%s: got %+v", name, s)
+			}
+		}
+	})
+}
+
+func TestMemberThatWasTooSlowGetsOneTrialWriteAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2, inMode(ModeMirror))
+		data := strings.Repeat("x", 1<<20)
+		r.stores[1].at(1 << 10)
+		if _, err := r.SetStream(t.Context(), "k", once(data), storage.SetOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		wantCounts(t, r.stores, "set", 1, 1)
+		r.stores[1].readBody = func(_ context.Context, rd io.Reader) ([]byte, error) {
+			time.Sleep(100 * time.Millisecond)
+			return io.ReadAll(rd)
+		}
+		time.Sleep(time.Second)
+		done := make(chan struct{})
+		for range 5 {
+			go func() {
+				r.mustPut("k", "y")
+				done <- struct{}{}
+			}()
+		}
+		for range 5 {
+			<-done
+		}
+		wantCounts(t, r.stores, "set", 6, 2)
+		r.mustPut("k", "z")
+		wantCounts(t, r.stores, "set", 7, 3)
+	})
+}
+
+func TestSteadyMemberIsNotTooSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2, inMode(ModeMirror))
+		data := strings.Repeat("x", 1<<20)
+		r.stores[1].at(100 << 10)
+		if _, err := r.SetStream(t.Context(), "k", once(data), storage.SetOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if r.stores[1].content("k") != data || len(r.told(TopicFanoutPartial)) != 0 {
+			t.Fatal("a member that keeps the pace was dropped")
+		}
+	})
+}
+
+func TestFanOutWaitsForASlowClientWithoutBlame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 3, inMode(ModeMirror), withTimeout(time.Second))
+		slow := readerFunc(func(p []byte) (int, error) {
+			time.Sleep(4 * time.Second)
+			return copy(p, "x"), nil
+		})
+		if _, err := r.SetStream(t.Context(), "k", storage.Stream(io.LimitReader(slow, 5), -1), storage.SetOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range r.stores {
+			if f.content("k") != "xxxxx" {
+				t.Fatalf("%s holds %q", f.name, f.content("k"))
+			}
+		}
+	})
+}
+
+func TestFanOutOfABodyThatBreaksOffIsTheClientsFault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 3, inMode(ModeMirror))
+		body := storage.Stream(io.MultiReader(strings.NewReader("half"), failing{io.ErrUnexpectedEOF}), 10)
+		_, err := r.SetStream(t.Context(), "k", body, storage.SetOptions{})
+		wantCode(t, err, storage.CodeInvalidBody)
+		for _, m := range r.Stats().Members {
+			if m.State != StateUp {
+				t.Fatalf("got %+v", m)
+			}
+		}
+		if n := len(r.told(TopicFanoutPartial)); n != 0 {
+			t.Fatalf("%d events", n)
+		}
+	})
+}
+
+func TestFanOutDeletesEverywhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, mode := range []Mode{ModeMirror, ModeShield} {
+			r := newRig(t, 3, inMode(mode))
+			r.everywhere("k", "x")
+			if err := r.Delete(t.Context(), "k"); err != nil {
+				t.Fatal(err)
+			}
+			wantCounts(t, r.stores, "delete", 1, 1, 1)
+		}
+	})
+}
+
+func TestFanOutEndsWithItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 3, inMode(ModeMirror))
+		for _, f := range r.stores {
+			f.hang()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := storage.Set(ctx, r.Mux, "k", []byte("x"), storage.SetOptions{})
+		wantCode(t, err, storage.CodeBackendAborted)
+		for _, m := range r.Stats().Members {
+			if m.State != StateUp || m.Aborts != 1 {
+				t.Fatalf("got %+v", m)
+			}
+		}
+	})
+}
