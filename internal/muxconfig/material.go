@@ -11,6 +11,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	"strings"
 	"time"
 )
 
@@ -74,7 +75,7 @@ func NewSealingKey() Secret {
 	return Secret(base64.StdEncoding.EncodeToString(randomBytes(32)))
 }
 
-// generatedPrefix tells, to whoever reads a log of requests, where a key is from.
+// generatedPrefix begins each access key id that NewKeyPair makes.
 const generatedPrefix = "SMUX"
 
 // NewKeyPair makes a random key pair in the usual form of AWS: 20 characters of
@@ -91,3 +92,6 @@ func randomBytes(n int) []byte {
 	_, _ = rand.Read(raw) // never fails: it ends the program instead
 	return raw
 }
+
+// Generated reports whether p is from NewKeyPair.
+func (p KeyPair) Generated() bool { return strings.HasPrefix(p.AccessKeyID, generatedPrefix) }

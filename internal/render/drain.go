@@ -33,8 +33,10 @@ type Drain struct {
 	// member serves as before, and once it is released.
 	Phase    muxconfig.DrainPhase
 	Deadline *time.Time
-	// Message says in one sentence what the drain waits for.
+	// Message says in one sentence what the drain waits for, Waiting names
+	// the pods among that.
 	Message string
+	Waiting []string
 	// Overdue are the pods that have not let go of the member although its
 	// deadline is past: they are to be deleted.
 	Overdue []string
@@ -78,9 +80,9 @@ func (p Proxy) member(doc *muxconfig.Document, path string) *muxconfig.MemberRep
 	return nil
 }
 
-// overdueGrace is how long after a deadline a proxy may take to report that it
+// OverdueGrace is how long after a deadline a proxy may take to report that it
 // cancelled what was left.
-const overdueGrace = 10 * time.Second
+const OverdueGrace = 10 * time.Second
 
 // leaving is a member of the stored document that is to go.
 type leaving struct {
@@ -162,7 +164,7 @@ func (r drainRules) blockedByMode(l leaving) string {
 func (r drainRules) unmoved(l leaving, d *Drain) bool {
 	d.Phase = muxconfig.DrainReadOnly
 	if pods := r.waitingFor(l, muxconfig.DrainReadOnly); len(pods) > 0 {
-		d.State, d.Message = DrainStopping, "writes to it are being stopped; waiting for "+list(pods)
+		d.State, d.Message, d.Waiting = DrainStopping, "writes to it are being stopped; waiting for "+list(pods), pods
 		return true
 	}
 	if l.moved || r.storeEmpty(l) == emptyEverywhere {
@@ -186,8 +188,8 @@ func (r drainRules) grant(l leaving, d Drain) Drain {
 func (r drainRules) stopped(l leaving, d Drain) Drain {
 	d.State, d.Phase, d.Deadline = DrainStopping, muxconfig.DrainGranted, l.member.Drain.Deadline
 	if pods := r.waitingFor(l, muxconfig.DrainGranted); len(pods) > 0 {
-		d.Message = "waiting for requests on it to finish in " + list(pods)
-		if r.now.After(d.Deadline.Add(overdueGrace)) {
+		d.Message, d.Waiting = "waiting for requests on it to finish in "+list(pods), pods
+		if r.now.After(d.Deadline.Add(OverdueGrace)) {
 			d.Overdue = pods
 		}
 		return d

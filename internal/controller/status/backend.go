@@ -69,10 +69,9 @@ func (b *backendBuilder) usedBy() {
 	}
 }
 
-// settling: see muxBuilder.settling.
+// settling reports whether to keep what the status says of proxies.
 func (b *backendBuilder) settling() bool {
-	return b.Backend.Status.ObservedGeneration != 0 &&
-		slices.ContainsFunc(b.replicas, func(p Proxy) bool { return p.Ready && p.Unheard })
+	return b.Backend.Status.ObservedGeneration != 0 && unsettled(b.replicas)
 }
 
 func (b *backendBuilder) observe() {

@@ -76,12 +76,11 @@ func (b *muxBuilder) serves(p Proxy) bool {
 	return b.Stored != nil && p.heard() && p.Running && p.Acknowledged(b.Stored)
 }
 
-// settling: a new leader has not heard of all proxies that run yet, so that
-// what the leader before it wrote is the better truth.
+// settling reports whether to keep what the status says of proxies and members.
 func (b *muxBuilder) settling() bool {
 	before := b.Mux.Status
 	return b.Stored != nil && before.Revision == b.Stored.Revision && before.ObservedGeneration != 0 &&
-		slices.ContainsFunc(b.replicas, func(p Proxy) bool { return p.Ready && p.Unheard })
+		unsettled(b.replicas)
 }
 
 // observe fills in members, totals and capabilities.

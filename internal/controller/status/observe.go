@@ -19,12 +19,21 @@ type Proxy struct {
 	// Terminating: the pod is on its way out and does not count as a replica.
 	Terminating bool
 	// Unheard: this leader has no answer of the pod yet, and has not waited
-	// for the grace period.
-	Unheard bool
+	// for the grace period. Tried: it has been asked a few times in vain.
+	Unheard, Tried bool
 }
 
 // heard reports whether p's report still counts.
 func (p Proxy) heard() bool { return p.Report != nil && !p.Stale }
+
+// unsettled reports whether a new leader has yet to hear of proxies that run,
+// so that what the leader before it wrote is the better truth.
+func unsettled(replicas []Proxy) bool {
+	none := !slices.ContainsFunc(replicas, Proxy.heard)
+	return slices.ContainsFunc(replicas, func(p Proxy) bool {
+		return p.Ready && p.Unheard && (none || !p.Tried)
+	})
+}
 
 // replicas leaves out the proxies that are on their way out, and puts the rest
 // in a stable order.

@@ -1,0 +1,216 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/suaveplan/storagemux/api/v1alpha1"
+	"github.com/suaveplan/storagemux/internal/controller/status"
+	"github.com/suaveplan/storagemux/internal/render"
+)
+
+// +kubebuilder:rbac:groups=storagemux.dev,resources=storagebackends,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=storagemux.dev,resources=storagebackends/status,verbs=update
+
+// backendReconciler says how a StorageBackend is, and holds one that is being
+// deleted until no proxy uses it. It changes nothing else: letting go is each
+// mux's own work.
+type backendReconciler struct {
+	*shared
+}
+
+// backendScope is what one pass over one StorageBackend knows.
+type backendScope struct {
+	backend *v1alpha1.StorageBackend
+	users   []string
+	proxies []status.Proxy
+	facts   render.Facts
+	// drain is nil while the backend is not being deleted.
+	drain *status.Drain
+	again time.Duration
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *backendReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	backend := &v1alpha1.StorageBackend{}
+	if err := r.client.Get(ctx, request.NamespacedName, backend); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.budget.forget(objectKey{v1alpha1.KindStorageBackend, request.NamespacedName})
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, fmt.Errorf("read StorageBackend %s: %w", request.NamespacedName, err)
+	}
+	scope := &backendScope{backend: backend}
+	gone, failed := r.phases(ctx, scope)
+	if gone {
+		return reconcile.Result{}, nil
+	}
+	if failed == nil {
+		failed = r.writeBackendStatus(ctx, scope)
+	}
+	switch {
+	case conflict(failed):
+		return reconcile.Result{RequeueAfter: conflictPause}, nil
+	case apierrors.IsNotFound(failed):
+		return reconcile.Result{}, nil // deleted meanwhile
+	case failed != nil:
+		return reconcile.Result{}, failed
+	}
+	return reconcile.Result{RequeueAfter: scope.again}, nil
+}
+
+// phases reports whether the backend is gone.
+func (r *backendReconciler) phases(ctx context.Context, scope *backendScope) (gone bool, err error) {
+	if err := r.hold(ctx, scope); err != nil {
+		return false, err
+	}
+	if err := r.gatherBackend(ctx, scope); err != nil {
+		return false, err
+	}
+	if scope.backend.DeletionTimestamp == nil {
+		return false, nil
+	}
+	if !controllerutil.ContainsFinalizer(scope.backend, v1alpha1.FinalizerDrain) {
+		return true, nil // what still holds it is not ours
+	}
+	if err := r.gatherDrain(ctx, scope); err != nil {
+		return false, err
+	}
+	if len(scope.drain.WaitingFor) > 0 || paused(scope.backend) {
+		return false, nil
+	}
+	err = r.release(ctx, scope)
+	return err == nil, err
+}
+
+// hold adds the finalizer, before any mux renders the backend.
+func (r *backendReconciler) hold(ctx context.Context, scope *backendScope) error {
+	b := scope.backend
+	if b.DeletionTimestamp != nil || paused(b) || controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerDrain) {
+		return nil
+	}
+	before := b.DeepCopy()
+	controllerutil.AddFinalizer(b, v1alpha1.FinalizerDrain)
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Patch(ctx, b, patch, fieldOwner); err != nil {
+		return fmt.Errorf("add the finalizer to StorageBackend %s/%s: %w", b.Namespace, b.Name, err)
+	}
+	return nil
+}
+
+// release removes the finalizer.
+func (r *backendReconciler) release(ctx context.Context, scope *backendScope) error {
+	b := scope.backend.DeepCopy()
+	controllerutil.RemoveFinalizer(b, v1alpha1.FinalizerDrain)
+	patch := client.MergeFromWithOptions(scope.backend, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Patch(ctx, b, patch, fieldOwner); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("remove the finalizer from StorageBackend %s/%s: %w", b.Namespace, b.Name, err)
+	}
+	if scope.backend.Status.Drain != nil {
+		r.events.one(scope.backend, normal, reasonDrainCompleted, actionDrain, "no proxy uses it any more")
+	}
+	return nil
+}
+
+// gatherBackend reads what the status of a backend depends on.
+func (r *backendReconciler) gatherBackend(ctx context.Context, scope *backendScope) error {
+	b := scope.backend
+	scope.facts = render.Facts{
+		Backends: map[string]*v1alpha1.StorageBackend{b.Name: b},
+		Secrets:  map[string]render.Secret{}, ConfigMaps: map[string]map[string]string{}, Claims: map[string]render.Claim{},
+	}
+	if err := r.readReferences(ctx, b.Namespace, backendRefs(b), &scope.facts); err != nil {
+		return err
+	}
+	users, err := r.graph.users(ctx, client.ObjectKeyFromObject(b))
+	if err != nil {
+		return err
+	}
+	pods, err := listPods(ctx, r.client, b.Namespace, "")
+	if err != nil {
+		return err
+	}
+	// A mux that does not list it any more, and whose proxies still have it,
+	// uses it too.
+	for mux := range pods {
+		if !slices.Contains(users, mux) && r.mentions(types.NamespacedName{Namespace: b.Namespace, Name: mux}, b) {
+			users = append(users, mux)
+		}
+	}
+	slices.Sort(users)
+	scope.users = users
+	for _, mux := range users {
+		scope.proxies = append(scope.proxies, proxiesOf(r.fleet, types.NamespacedName{Namespace: b.Namespace, Name: mux}, pods[mux])...)
+	}
+	return nil
+}
+
+// mentions reports whether a proxy of mux says that it has the backend.
+func (r *shared) mentions(mux types.NamespacedName, b metav1.Object) bool {
+	for _, o := range r.fleet.Observations(mux) {
+		if reports(o.Report, b) {
+			return true
+		}
+	}
+	return false
+}
+
+// writeBackendStatus is the last step of every pass: one write, if something
+// changed.
+func (r *backendReconciler) writeBackendStatus(ctx context.Context, scope *backendScope) error {
+	now := r.now()
+	before := &scope.backend.Status
+	after := status.Backend(status.BackendFacts{
+		Backend:  scope.backend,
+		Accepted: render.AcceptBackend(scope.backend, false), ResolvedRefs: render.ResolveBackend(scope.backend, scope.facts),
+		UsedBy: scope.users, Proxies: scope.proxies, Drain: scope.drain, Now: now,
+	})
+	key := objectKey{v1alpha1.KindStorageBackend, client.ObjectKeyFromObject(scope.backend)}
+	switch status.CompareBackend(before, &after) {
+	case status.Same:
+		return nil
+	case status.Figures:
+		if wait := r.budget.take(key, now); wait > 0 {
+			scope.again = wait
+			return nil
+		}
+	default:
+		r.budget.wrote(key, now)
+	}
+	updated := scope.backend.DeepCopy()
+	updated.Status = after
+	if err := r.client.Status().Update(ctx, updated, fieldOwner); err != nil {
+		return fmt.Errorf("write the status of StorageBackend %s: %w", key.NamespacedName, err)
+	}
+	r.tellConditions(updated, before.Conditions, after.Conditions, backendTransitions)
+	r.tellBlocked(updated, before.Conditions)
+	return nil
+}
+
+var backendTransitions = []transition{
+	{v1alpha1.ConditionAccepted, metav1.ConditionFalse, warning},
+	{v1alpha1.ConditionResolvedRefs, metav1.ConditionFalse, warning},
+	{v1alpha1.ConditionResolvedRefs, metav1.ConditionTrue, normal},
+	{v1alpha1.ConditionReachable, metav1.ConditionFalse, warning},
+	{v1alpha1.ConditionReachable, metav1.ConditionTrue, normal},
+}
+
+// tellBlocked records that a drain has come to a stop, and why.
+func (r *backendReconciler) tellBlocked(b *v1alpha1.StorageBackend, before []metav1.Condition) {
+	now := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionDraining)
+	was := meta.FindStatusCondition(before, v1alpha1.ConditionDraining)
+	if now == nil || now.Reason != v1alpha1.ReasonDrainBlocked || was != nil && was.Reason == now.Reason {
+		return
+	}
+	r.events.one(b, warning, reasonDrainBlocked, actionDrain, "%s", now.Message)
+}

@@ -1,0 +1,64 @@
+package controller
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/suaveplan/storagemux/api/v1alpha1"
+	"github.com/suaveplan/storagemux/internal/muxconfig"
+	"github.com/suaveplan/storagemux/internal/render"
+)
+
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=create;update
+
+// writeDocument stores the next document, if it says something new.
+func (r *muxReconciler) writeDocument(ctx context.Context, scope *muxScope) error {
+	before, next := scope.facts.Stored, scope.result.Document
+	if scope.foreign {
+		v := childConflict("Secret", render.ConfigSecretName(scope.mux.Name))
+		scope.children = &v
+		scope.result.Document = nil
+		return nil
+	}
+	if next == nil || next == before {
+		return nil
+	}
+	stored, err := r.documents.write(ctx, scope.mux, scope.stored, next)
+	if err != nil {
+		scope.result.Document = before
+		return err
+	}
+	scope.stored = stored
+	r.fleet.Sync(types.NamespacedName{Namespace: scope.mux.Namespace, Name: scope.mux.Name}, stored.access(), fleetTargets(scope.mux, scope.pods))
+	r.tellDrains(scope, before)
+	return nil
+}
+
+// tellDrains records what the new document means for members on their way out.
+func (r *muxReconciler) tellDrains(scope *muxScope, before *muxconfig.Document) {
+	for _, d := range scope.result.Drains {
+		r.backends.wake(types.NamespacedName{Namespace: scope.mux.Namespace, Name: d.Backend})
+		if d.Phase == muxconfig.DrainGranted && !granted(before, d.Member) {
+			r.events.both(scope.mux, scope.facts.Backends[d.Backend], normal, reasonDrainStarted,
+				"member %s is not chosen any more; what runs has until %s", d.Member, d.Deadline.Format("15:04:05 MST"))
+		}
+	}
+}
+
+// granted reports whether the member's drain is granted in doc.
+func granted(doc *muxconfig.Document, member string) bool {
+	for i := range doc.Mux(doc.Root).Members {
+		if m := doc.Mux(doc.Root).Members[i]; m.Name == member {
+			return m.Drain != nil && m.Drain.Phase == muxconfig.DrainGranted
+		}
+	}
+	return false
+}
+
+func childConflict(kind, name string) render.Verdict {
+	return render.Verdict{
+		Reason:  v1alpha1.ReasonChildConflict,
+		Message: kind + " " + name + " does not belong to this StorageMux and is left alone; rename or remove it",
+	}
+}

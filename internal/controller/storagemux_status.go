@@ -1,0 +1,82 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/suaveplan/storagemux/api/v1alpha1"
+	"github.com/suaveplan/storagemux/internal/controller/status"
+)
+
+// writeMuxStatus is the last step of every pass: one write, if something
+// changed. A pass that failed before it had decided leaves status alone.
+func (r *muxReconciler) writeMuxStatus(ctx context.Context, scope *muxScope, failed error) error {
+	if failed != nil && scope.result.Accepted.Reason == "" {
+		return nil
+	}
+	now := r.now()
+	before := &scope.mux.Status
+	after := status.Mux(status.MuxFacts{
+		Mux: scope.mux, Accepted: scope.result.Accepted, ResolvedRefs: scope.result.ResolvedRefs,
+		Stored: scope.stored.wire(), Children: scope.children, Proxies: scope.proxies,
+		Paused: paused(scope.mux), Now: now,
+	})
+	key := objectKey{v1alpha1.KindStorageMux, client.ObjectKeyFromObject(scope.mux)}
+	switch status.CompareMux(before, &after) {
+	case status.Same:
+		return nil
+	case status.Figures:
+		if wait := r.budget.take(key, now); wait > 0 {
+			scope.later(wait)
+			return nil
+		}
+	default:
+		r.budget.wrote(key, now)
+	}
+	updated := scope.mux.DeepCopy()
+	updated.Status = after
+	if err := r.client.Status().Update(ctx, updated, fieldOwner); err != nil {
+		return fmt.Errorf("write the status of StorageMux %s: %w", key.NamespacedName, err)
+	}
+	r.tellConditions(updated, before.Conditions, after.Conditions, muxTransitions)
+	return nil
+}
+
+// transition is a change of a condition that is worth an event.
+type transition struct {
+	condition string
+	status    metav1.ConditionStatus
+	kind      string
+}
+
+var muxTransitions = []transition{
+	{v1alpha1.ConditionAccepted, metav1.ConditionFalse, warning},
+	{v1alpha1.ConditionResolvedRefs, metav1.ConditionFalse, warning},
+	{v1alpha1.ConditionResolvedRefs, metav1.ConditionTrue, normal},
+	{v1alpha1.ConditionProgrammed, metav1.ConditionTrue, normal},
+	{v1alpha1.ConditionReady, metav1.ConditionTrue, normal},
+	{v1alpha1.ConditionReady, metav1.ConditionFalse, warning},
+	{v1alpha1.ConditionStalled, metav1.ConditionTrue, warning},
+}
+
+// tellConditions records the conditions that have come into a state, or into
+// one with another reason.
+func (r *shared) tellConditions(object client.Object, before, after []metav1.Condition, transitions []transition) {
+	for _, t := range transitions {
+		now := meta.FindStatusCondition(after, t.condition)
+		if now == nil || now.Status != t.status {
+			continue
+		}
+		was := meta.FindStatusCondition(before, t.condition)
+		if was == nil && t.kind == normal && t.condition == v1alpha1.ConditionResolvedRefs {
+			continue // that all is in order from the start is not news
+		}
+		if was == nil || was.Status != now.Status || was.Reason != now.Reason {
+			r.events.one(object, t.kind, now.Reason, t.condition, "%s", now.Message)
+		}
+	}
+}
