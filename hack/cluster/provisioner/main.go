@@ -16,8 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
-	"sigs.k8s.io/sig-storage-lib-external-provisioner/v13/controller"
+	"sigs.k8s.io/sig-storage-lib-external-provisioner/v11/controller"
 )
 
 const provisionerName = "storagemux.dev/local-folder"
@@ -45,7 +44,7 @@ func run(ctx context.Context, kubeconfig string, volumes folders) error {
 	if err != nil {
 		return fmt.Errorf("make a client from kubeconfig %q: %w", kubeconfig, err)
 	}
-	controller.NewProvisionController(klog.Background(), client, provisionerName, volumes,
+	controller.NewProvisionController(ctx, client, provisionerName, volumes,
 		controller.LeaderElection(false)).Run(ctx)
 	return nil
 }
