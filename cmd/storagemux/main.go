@@ -17,6 +17,7 @@ import (
 // commands lists the subcommands in the order in which the help text shows them. Each has a file of its own here,
 // which only parses flags and calls the package that does the work.
 var commands = []command{
+	operatorCommand,
 	proxyCommand,
 	serveCommand,
 	versionCommand,

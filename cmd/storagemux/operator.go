@@ -9,13 +9,11 @@ import (
 	"strings"
 	"time"
 
-	uberzap "go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
+	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/suaveplan/storagemux/internal/controller"
 	"github.com/suaveplan/storagemux/internal/version"
@@ -72,7 +70,7 @@ func runOperator(ctx context.Context, std stdio, args []string) error {
 	if opts.Namespace == "" {
 		opts.Namespace = ownNamespace()
 	}
-	log := zap.New(zap.WriteTo(std.err), zap.Level(uberzap.NewAtomicLevelAt(zapLevel(level.Level()))))
+	log := logr.FromSlogHandler(slog.NewJSONHandler(std.err, &slog.HandlerOptions{Level: level}))
 	ctrl.SetLogger(log)
 	klog.SetLogger(log)
 	mgr, err := controller.NewManager(ctx, config, opts)
@@ -110,6 +108,3 @@ func ownNamespace() string {
 	}
 	return "storagemux-system"
 }
-
-// zapLevel translates the levels of the log flag, which lie four apart.
-func zapLevel(level slog.Level) zapcore.Level { return zapcore.Level(level / 4) }
