@@ -18,6 +18,11 @@ const (
 	ProbeKey = ReservedPrefix + "probe"
 )
 
+// VersionMetadata is the metadata under which a mux keeps the version of what
+// it wrote. It belongs to the content: a store drops it when a partial write
+// changes that.
+const VersionMetadata = "storagemux-version"
+
 // ValidateKey returns INVALID_KEY unless key is 1 to MaxKeyBytes bytes of
 // valid UTF-8 without a NUL.
 func ValidateKey(key string) error {
