@@ -11,11 +11,13 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/sig-storage-lib-external-provisioner/v11/controller"
 )
 
@@ -45,7 +47,12 @@ func run(ctx context.Context, kubeconfig string, volumes folders) error {
 		return fmt.Errorf("make a client from kubeconfig %q: %w", kubeconfig, err)
 	}
 	controller.NewProvisionController(ctx, client, provisionerName, volumes,
-		controller.LeaderElection(false)).Run(ctx)
+		controller.LeaderElection(false),
+		// The defaults begin at 15 s and give up, which suits a cloud.
+		controller.RateLimiter(workqueue.NewTypedItemExponentialFailureRateLimiter[any](100*time.Millisecond, 5*time.Second)),
+		controller.FailedProvisionThreshold(0),
+		controller.FailedDeleteThreshold(0),
+	).Run(ctx)
 	return nil
 }
 
