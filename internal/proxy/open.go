@@ -6,6 +6,7 @@ import (
 
 	"github.com/suaveplan/storagemux/internal/muxconfig"
 	"github.com/suaveplan/storagemux/internal/storage"
+	"github.com/suaveplan/storagemux/internal/storage/file"
 	"github.com/suaveplan/storagemux/internal/storage/memory"
 )
 
@@ -14,6 +15,8 @@ func openStore(b *muxconfig.Backend) (storage.Storage, error) {
 	switch {
 	case b.Memory != nil:
 		return memory.New(b.Memory.SizeLimit), nil
+	case b.File != nil:
+		return file.New(file.Config{Path: b.File.Path})
 	default:
 		return nil, fmt.Errorf("its type is unknown")
 	}
