@@ -81,14 +81,14 @@ start_component() {
   await "$1" 5 alive "$1"
 }
 
-# stop_component NAME: ends it, politely first.
+# stop_component NAME: ends it, politely first. An API server waits for its watches, which do not end by themselves.
 stop_component() {
   local signal
   for signal in TERM KILL; do
     alive "$1" || return 0
     # shellcheck disable=SC2016 # for the shell in the node
     in_node bash -c 'kill -s "$1" "$2"' bash "$signal" "$(cut -d' ' -f1 "$(pid_file "$1")")" || true
-    wait_for "" 15 stopped "$1" || true
+    wait_for "" 5 stopped "$1" || true
   done
   stopped "$1" || die "$1 does not end"
 }
