@@ -100,6 +100,8 @@ var classOfCode = map[Code]Class{
 	CodeUnsupported:        ClassSemantic,
 	CodeTooLarge:           ClassSemantic,
 	CodeRejected:           ClassSemantic,
+	CodeUploadNotFound:     ClassSemantic,
+	CodeInvalidPart:        ClassSemantic,
 	CodeNoSpace:            ClassTransient,
 	CodeThrottled:          ClassTransient,
 

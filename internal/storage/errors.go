@@ -29,6 +29,8 @@ const (
 	CodeRejected           Code = "STORAGE.REJECTED"
 	CodeThrottled          Code = "STORAGE.THROTTLED"
 	CodeUnavailable        Code = "STORAGE.UNAVAILABLE"
+	CodeUploadNotFound     Code = "STORAGE.UPLOAD_NOT_FOUND"
+	CodeInvalidPart        Code = "STORAGE.INVALID_PART"
 )
 
 // Codes of the mux: the fourteen of the specification.
@@ -98,6 +100,8 @@ var (
 	ErrBackendTimeout     = &Error{Code: CodeBackendTimeout}
 	ErrBackendAborted     = &Error{Code: CodeBackendAborted}
 	ErrBackendDraining    = &Error{Code: CodeBackendDraining}
+	ErrUploadNotFound     = &Error{Code: CodeUploadNotFound}
+	ErrInvalidPart        = &Error{Code: CodeInvalidPart}
 )
 
 // Errorf makes an Error of code for operation op.

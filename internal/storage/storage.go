@@ -65,6 +65,9 @@ type Info struct {
 	// ServedBy is the path of the member that answered, e.g. mirrors/eu. A
 	// mux fills it in; stores leave it empty.
 	ServedBy string
+	// Version is the version that a mux gave with the write, or empty. A mux
+	// fills it in from VersionMetadata, which it takes out of Metadata.
+	Version string
 }
 
 // Headers are the standard HTTP headers kept with an object. An empty value

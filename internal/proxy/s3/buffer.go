@@ -116,3 +116,36 @@ func (r *smallReader) Close() error {
 	}
 	return nil
 }
+
+// streamedBody is a longer content on its way from the client. It can be read
+// once.
+type streamedBody struct {
+	request *request
+	opened  atomic.Bool
+}
+
+// Open implements storage.Body.
+func (b *streamedBody) Open() (io.ReadCloser, error) {
+	if b.opened.Swap(true) {
+		return nil, storage.ErrConsumed
+	}
+	return streamedReader{b.request.body, b.request}, nil
+}
+
+// Size implements storage.Body.
+func (b *streamedBody) Size() int64 { return b.request.body.Size() }
+
+// Replayable implements storage.Body.
+func (b *streamedBody) Replayable() bool { return false }
+
+// streamedReader keeps the WriterTo of the Body within visible.
+type streamedReader struct {
+	*sigv4.Body
+	request *request
+}
+
+// Close ends a Read that waits for the client.
+func (r streamedReader) Close() error {
+	r.request.closeBody()
+	return nil
+}

@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
@@ -8,9 +9,6 @@ import (
 
 	"github.com/suaveplan/storagemux/internal/storage"
 )
-
-// versionMetadata is the metadata in which a mux keeps the version of a write.
-const versionMetadata = ownMetadataPrefix + "version"
 
 // clientETag returns the entity tag that clients see, without quotes. It is the
 // store's own where every member computes tags from content. Else members give
@@ -21,7 +19,7 @@ func clientETag(info storage.Info, identity storage.Identity) string {
 	if identity == storage.IdentityNative && strong {
 		return info.ETag
 	}
-	if version := info.Metadata[versionMetadata]; version != "" {
+	if version := cmp.Or(info.Version, info.Metadata[storage.VersionMetadata]); version != "" {
 		return deriveETag("version", version)
 	}
 	if strong {

@@ -189,16 +189,20 @@ func (q *request) writeError(e *apiError) {
 func (q *request) finish() {
 	if q.body != nil {
 		q.stats.BytesIn = q.body.BytesRead()
-		if !q.body.Close() {
-			// A backend answered while our read from the client hangs. The
-			// answer is on its way; the read must not outlive it.
-			_ = http.NewResponseController(q.w).SetReadDeadline(time.Now())
-		}
+		q.closeBody()
 	}
 	q.stats.Duration = time.Since(q.start)
 	q.h.opts.Metrics.RequestFinished(q.stats)
 	if q.stats.ErrorCode == "" {
 		q.log(nil)
+	}
+}
+
+// closeBody ends the reading of the body. A read that is under way hangs on the
+// client while nobody waits for it any more: the deadline makes it return.
+func (q *request) closeBody() {
+	if !q.body.Close() {
+		_ = http.NewResponseController(q.w).SetReadDeadline(time.Now())
 	}
 }
 

@@ -176,7 +176,7 @@ func TestIfRangeDecidesBetweenThePartAndTheWhole(t *testing.T) {
 		capabilities := memory.New(0).Capabilities()
 		capabilities.Identity = identity
 		f := newFront(t, override{Storage: memory.New(0), capabilities: &capabilities})
-		info := f.put("k", []byte("0123456789"), storage.SetOptions{Metadata: map[string]string{versionMetadata: "7"}})
+		info := f.put("k", []byte("0123456789"), storage.SetOptions{Metadata: map[string]string{storage.VersionMetadata: "7"}})
 		tag := f.want(200, http.MethodHead, path("k"), nil).Header.Get("ETag")
 		for _, test := range []struct {
 			value, part string
@@ -222,7 +222,7 @@ func TestDerivedETagsAreTheSameEverywhereAndNeverLookLikeAnMD5(t *testing.T) {
 	capabilities := memory.New(0).Capabilities()
 	capabilities.Identity = storage.IdentityStored
 	f := newFront(t, override{Storage: memory.New(0), capabilities: &capabilities})
-	f.put("k", []byte("data"), storage.SetOptions{Metadata: map[string]string{versionMetadata: "17-abc"}})
+	f.put("k", []byte("data"), storage.SetOptions{Metadata: map[string]string{storage.VersionMetadata: "17-abc"}})
 	get := f.want(200, http.MethodGet, path("k"), nil).Header.Get("ETag")
 	head := f.want(200, http.MethodHead, path("k"), nil).Header.Get("ETag")
 	if get != head || !strings.HasSuffix(get, `-1"`) || len(get) < 34 {

@@ -80,7 +80,7 @@ func (q *request) store(key string, options storage.SetOptions) (storage.Info, e
 		return q.cfg.Storage.SetStream(q.r.Context(), key, small, options)
 	}
 	options.Checksums = storage.Checksums(payload.Known())
-	info, err := q.cfg.Storage.SetStream(q.r.Context(), key, storage.Stream(q.body, payload.Size), options)
+	info, err := q.cfg.Storage.SetStream(q.r.Context(), key, &streamedBody{request: q}, options)
 	// What is wrong with the body is the client's affair, whatever the storage
 	// made of it, and a success without the whole body would be none.
 	if bodyErr := q.body.Err(); bodyErr != nil {

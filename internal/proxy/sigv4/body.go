@@ -211,10 +211,20 @@ func (b *Body) readSource(p []byte) (int, error) {
 	if err == io.EOF && b.head == 0 {
 		err = nil // fillTail finds out whether the end was due
 	}
-	if err != nil {
-		b.err = cut(err)
+	if err == nil {
+		return n, nil
 	}
-	return n, b.err
+	return n, b.fail(cut(err))
+}
+
+// fail keeps what was wrong with the body. After Close, it was not the client
+// who ended it.
+func (b *Body) fail(err error) error {
+	if b.closed.Load() {
+		return io.ErrClosedPipe
+	}
+	b.err = err
+	return err
 }
 
 func (b *Body) fillTail() error {
@@ -236,13 +246,13 @@ func (b *Body) fill(dst []byte) error {
 	n, err := io.ReadFull(b.src, dst)
 	b.read.Add(int64(n))
 	b.hasher.write(dst[:n])
-	if err == nil {
-		err = b.verify()
-	} else {
-		err = cut(err)
+	if err != nil {
+		return b.fail(cut(err))
 	}
-	b.err = err
-	return err
+	if err := b.verify(); err != nil {
+		return b.fail(err)
+	}
+	return nil
 }
 
 // verify checks everything that can be checked when all content was read.
