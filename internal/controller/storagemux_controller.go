@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/suaveplan/storagemux/api/v1alpha1"
@@ -130,11 +129,4 @@ func (r *muxReconciler) wakeDraining(scope *muxScope) {
 
 func paused(o interface{ GetAnnotations() map[string]string }) bool {
 	return o.GetAnnotations()[v1alpha1.AnnotationPaused] == v1alpha1.AnnotationTrue
-}
-
-// logDecision notes what changes, for whoever follows the operator's log.
-func logDecision(ctx context.Context, scope *muxScope) {
-	if next := scope.result.Document; next != nil && next != scope.facts.Stored {
-		log.FromContext(ctx).Info("new document", "revision", next.Revision, "members", len(next.Backends), "drains", len(scope.result.Drains))
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/suaveplan/storagemux/api/v1alpha1"
 	"github.com/suaveplan/storagemux/internal/muxconfig"
@@ -29,6 +30,7 @@ func (r *muxReconciler) writeDocument(ctx context.Context, scope *muxScope) erro
 		scope.result.Document = before
 		return err
 	}
+	log.FromContext(ctx).Info("wrote a new document", "revision", next.Revision, "backends", len(next.Backends), "leaving", len(scope.result.Drains))
 	scope.stored = stored
 	r.fleet.Sync(types.NamespacedName{Namespace: scope.mux.Namespace, Name: scope.mux.Name}, stored.access(), fleetTargets(scope.mux, scope.pods))
 	r.tellDrains(scope, before)

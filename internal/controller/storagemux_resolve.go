@@ -215,6 +215,5 @@ func (r *shared) decide(ctx context.Context, scope *muxScope) error {
 			scope.later(max(time.Second, d.Deadline.Add(render.OverdueGrace+time.Second).Sub(scope.facts.Now)))
 		}
 	}
-	logDecision(ctx, scope)
 	return nil
 }

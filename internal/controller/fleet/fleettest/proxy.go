@@ -9,6 +9,7 @@ import (
 	"log"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/suaveplan/storagemux/internal/muxconfig"
@@ -27,6 +28,8 @@ type Proxy struct {
 	changed  chan struct{} // closed and replaced when Seq rises
 }
 
+var boots atomic.Int64
+
 // Start runs a proxy at ip, with the certificate and token of document.
 func Start(network *Network, ip string, document *muxconfig.Document) (*Proxy, error) {
 	l, err := network.listen(ip)
@@ -35,7 +38,7 @@ func Start(network *Network, ip string, document *muxconfig.Document) (*Proxy, e
 	}
 	p := &Proxy{changed: make(chan struct{})}
 	p.report = muxconfig.Report{
-		BootID:    fmt.Sprintf("boot-%s-%d", ip, time.Now().UnixNano()),
+		BootID:    fmt.Sprintf("boot-%d", boots.Add(1)),
 		MinSchema: muxconfig.MinSchemaVersion, MaxSchema: muxconfig.SchemaVersion,
 	}
 	p.Apply(document)
