@@ -69,8 +69,11 @@ func (s *Source) Run(ctx context.Context, take func(context.Context, proxy.Offer
 		}
 		if err != nil {
 			s.opts.Log.Warn("the API server does not serve the config secret", "error", err.Error(), "attempt", attempt+1)
+			// Read before the mounted copy takes its place on disk; of the
+			// two, the newer one wins.
+			saved := f.readSaved()
 			f.offerMounted(ctx)
-			f.offerSaved(ctx)
+			f.offerSaved(ctx, saved)
 			sleep(ctx, backoff(attempt))
 		}
 	}
@@ -170,7 +173,7 @@ func (f *follower) offerLive(ctx context.Context, secret *corev1.Secret) {
 	}
 	// A container that restarts while the Secret holds a document that is
 	// refused goes on with the one it served before.
-	f.offerSaved(ctx)
+	f.offerSaved(ctx, f.readSaved())
 }
 
 func (f *follower) offerMounted(ctx context.Context) {
@@ -189,20 +192,27 @@ func (f *follower) offerMounted(ctx context.Context) {
 	f.offer(ctx, proxy.Offer{Data: data, Copy: true})
 }
 
-// offerSaved offers the saved copy once, unless something newer was taken.
-func (f *follower) offerSaved(ctx context.Context) {
+// readSaved returns the saved copy, nil if there is none or none is needed.
+func (f *follower) readSaved() []byte {
 	if f.saved || f.opts.StateDir == "" {
+		return nil
+	}
+	data, err := os.ReadFile(f.savedPath())
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		f.opts.Log.Warn("the saved document cannot be read", "error", err.Error())
+	}
+	return data
+}
+
+// offerSaved offers the saved copy once, unless something newer was taken.
+func (f *follower) offerSaved(ctx context.Context, data []byte) {
+	if f.saved {
 		return
 	}
 	f.saved = true
-	data, err := os.ReadFile(f.savedPath())
-	if err != nil {
-		if !errors.Is(err, os.ErrNotExist) {
-			f.opts.Log.Warn("the saved document cannot be read", "error", err.Error())
-		}
-		return
+	if data != nil {
+		f.offer(ctx, proxy.Offer{Data: data, Copy: true})
 	}
-	f.take(ctx, proxy.Offer{Data: data, Copy: true})
 }
 
 // offer hands a document on, and saves it if it is served now.
