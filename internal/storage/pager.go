@@ -77,6 +77,18 @@ func (p *Pager) add(prefix string, info Info) bool {
 	return true
 }
 
+// Room returns how many more entries fit.
+func (p *Pager) Room() int {
+	return p.opts.PageLimit() - len(p.page.Objects) - len(p.page.Prefixes)
+}
+
+// More says that there is more than was offered, for a source that knows that
+// without another entry at hand. It returns the page.
+func (p *Pager) More() ListPage {
+	p.page.Next = p.last
+	return p.page
+}
+
 // Page returns the page made so far.
 func (p *Pager) Page() ListPage { return p.page }
 

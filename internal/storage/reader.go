@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"sync"
+	"sync/atomic"
 )
 
 // Reader reads an opened Body for a store. It yields exactly the promised
@@ -21,6 +22,7 @@ type Reader struct {
 	err      error
 	stop     func() bool
 	close    sync.Once
+	left     atomic.Bool // the store closed r
 }
 
 // OpenBody opens b for operation op. When ctx ends, what b's Open returned is
@@ -94,8 +96,11 @@ func (r *Reader) probeEnd() error {
 	return io.ErrNoProgress
 }
 
+// fail keeps err, unless it comes of the store's own closing.
 func (r *Reader) fail(err error) error {
-	r.err = err
+	if !r.left.Load() {
+		r.err = err
+	}
 	return err
 }
 
@@ -109,8 +114,10 @@ func (r *Reader) Whole() bool { return r.whole }
 // BytesRead returns how many bytes were read so far.
 func (r *Reader) BytesRead() int64 { return r.read }
 
-// Close closes what Open of the body returned.
+// Close closes what Open of the body returned. A store may call it while
+// another goroutine reads; that Read then fails, which is not the body's fault.
 func (r *Reader) Close() error {
+	r.left.Store(true)
 	r.stop()
 	r.closeSource()
 	return nil

@@ -26,16 +26,16 @@ func New(sizeLimit int64) *Storage {
 	return &Storage{&objects{limit: sizeLimit, byKey: map[string]*object{}}}
 }
 
-// Resize changes the limit of the objects that s and its other handles share.
-// What is over a smaller one stays.
+// Handle returns another handle on the same objects.
+func (s *Storage) Handle() *Storage { return &Storage{s.objects} }
+
+// Resize changes the limit that New was given, for all handles. What is stored
+// stays; where it is over the new limit, writes find no space.
 func (s *Storage) Resize(sizeLimit int64) {
 	s.objects.mu.Lock()
 	defer s.objects.mu.Unlock()
 	s.objects.limit = sizeLimit
 }
-
-// Handle returns another handle on the same objects.
-func (s *Storage) Handle() *Storage { return &Storage{s.objects} }
 
 // Capabilities implements storage.Storage.
 func (s *Storage) Capabilities() storage.Capabilities {

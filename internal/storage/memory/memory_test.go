@@ -76,6 +76,29 @@ func TestSizeLimitIsHeld(t *testing.T) {
 	}
 }
 
+func TestResizeChangesTheLimitAndKeepsWhatIsStored(t *testing.T) {
+	ctx := t.Context()
+	s := New(10)
+	set := func(key string) error {
+		_, err := storage.Set(ctx, s, key, []byte("12345678"), storage.SetOptions{})
+		return err
+	}
+	if err := set("a"); err != nil {
+		t.Fatal(err)
+	}
+	s.Resize(20)
+	if err := set("b"); err != nil {
+		t.Errorf("after the limit was raised: %v", err)
+	}
+	s.Resize(5)
+	if got, _, err := storage.Get(ctx, s, "b"); err != nil || len(got) != 8 {
+		t.Errorf("after the limit was lowered, %d bytes, %v", len(got), err)
+	}
+	if err := set("b"); !errors.Is(err, storage.ErrNoSpace) {
+		t.Errorf("a write over the lowered limit: %v", err)
+	}
+}
+
 func TestHandlesShareObjects(t *testing.T) {
 	ctx := t.Context()
 	a := New(0)

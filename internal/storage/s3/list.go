@@ -1,0 +1,138 @@
+package s3
+
+import (
+	"context"
+	"encoding/xml"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/suaveplan/storagemux/internal/storage"
+)
+
+// maxListBody bounds what is read of one page: a thousand keys of 1,024 bytes,
+// each of them escaped, with all that comes with a key.
+const maxListBody = 16 << 20
+
+// page is a page of ListObjectsV2.
+type page struct {
+	EncodingType          string
+	IsTruncated           bool
+	NextContinuationToken string
+	Contents              []struct {
+		Key          string
+		LastModified time.Time
+		ETag         string
+		Size         int64
+	}
+	CommonPrefixes []struct{ Prefix string }
+}
+
+// List implements storage.Storage.
+func (s *Storage) List(ctx context.Context, opts storage.ListOptions) (storage.ListPage, error) {
+	pager := storage.NewPager(opts)
+	token := ""
+	for {
+		if _, done := pager.From(); done {
+			return pager.Page(), nil
+		}
+		p, err := s.page(ctx, opts, token, pager.Room())
+		if err != nil {
+			return storage.ListPage{}, err
+		}
+		if !s.offer(pager, p) {
+			return pager.Page(), nil
+		}
+		switch {
+		case !p.IsTruncated || p.NextContinuationToken == "":
+			return pager.Page(), nil
+		case pager.Room() == 0:
+			return pager.More(), nil
+		}
+		token = p.NextContinuationToken
+	}
+}
+
+// offer gives pager the entries of p in byte order. It reports whether more
+// may follow.
+func (s *Storage) offer(pager *storage.Pager, p *page) bool {
+	objects, prefixes := p.Contents, p.CommonPrefixes
+	for len(objects)+len(prefixes) > 0 {
+		if len(prefixes) == 0 || len(objects) > 0 && objects[0].Key < prefixes[0].Prefix {
+			o := objects[0]
+			objects = objects[1:]
+			key := strings.TrimPrefix(o.Key, s.target.prefix)
+			if key == "" {
+				continue // an object named like the prefix is not ours
+			}
+			if !pager.Add(storage.Info{Key: key, Size: o.Size, ModTime: o.LastModified.UTC(), ETag: unquote(o.ETag)}) {
+				return false
+			}
+			continue
+		}
+		prefix := strings.TrimPrefix(prefixes[0].Prefix, s.target.prefix)
+		prefixes = prefixes[1:]
+		if prefix != "" && !pager.AddPrefix(prefix) {
+			return false
+		}
+	}
+	return true
+}
+
+// page asks for up to room entries, after token or else after opts.After.
+func (s *Storage) page(ctx context.Context, opts storage.ListOptions, token string, room int) (*page, error) {
+	const op = "List"
+	q := make(query, 0, 7)
+	add := func(name, value string) {
+		if value != "" {
+			q = append(q, [2]string{name, value})
+		}
+	}
+	add("continuation-token", token)
+	add("delimiter", opts.Delimiter)
+	add("encoding-type", "url")
+	add("list-type", "2")
+	add("max-keys", strconv.Itoa(min(room+1, storage.MaxListLimit)))
+	add("prefix", s.target.prefix+opts.Prefix)
+	if token == "" && opts.After != "" && opts.After >= opts.Prefix {
+		add("start-after", s.target.prefix+opts.After)
+	}
+	resp, err := s.send(ctx, &request{op: op, method: http.MethodGet, query: q})
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxListBody))
+	if err != nil {
+		return nil, unanswered(ctx, op, "", err, false)
+	}
+	var p page
+	if err := xml.Unmarshal(data, &p); err != nil {
+		return nil, storage.Errorf(storage.CodeUnavailable, op, "reading the store's listing").WithCause(err)
+	}
+	if err := p.decode(); err != nil {
+		return nil, storage.Errorf(storage.CodeUnavailable, op, "decoding the store's listing").WithCause(err)
+	}
+	return &p, nil
+}
+
+// decode undoes the encoding of keys, if the store did as it was asked.
+func (p *page) decode() (err error) {
+	if p.EncodingType != "url" {
+		return nil
+	}
+	for i := range p.Contents {
+		if p.Contents[i].Key, err = url.QueryUnescape(p.Contents[i].Key); err != nil {
+			return err
+		}
+	}
+	for i := range p.CommonPrefixes {
+		if p.CommonPrefixes[i].Prefix, err = url.QueryUnescape(p.CommonPrefixes[i].Prefix); err != nil {
+			return err
+		}
+	}
+	return nil
+}
