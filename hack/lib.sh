@@ -27,7 +27,7 @@ run_with_progress() {
   trap 'kill "$pid" 2>/dev/null; exit 130' INT TERM
   while kill -0 "$pid" 2>/dev/null; do
     if ((SECONDS - start >= next)); then
-      log "$label: $((SECONDS - start)) s ($(tail -n 1 "$out" | cut -c -100))"
+      log "$label: $((SECONDS - start)) s $(tail -n 1 "$out" | cut -c -100)"
       next=$((next + 15))
     fi
     sleep 0.2

@@ -125,4 +125,4 @@ import() {
   done
 }
 
-kubectl() { "$KUBERNETES/kubectl" --kubeconfig="$CLUSTER_KUBECONFIG" "$@"; }
+kubectl() { "$KUBERNETES/kubectl" --kubeconfig="$CLUSTER_KUBECONFIG" --cache-dir="$DATA/kubectl" "$@"; }

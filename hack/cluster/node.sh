@@ -6,18 +6,25 @@
 
 NODE_PID_FILE=$DATA/node.pid # the process id and start time of the process that holds the namespaces
 
-# owner: prints the clone that the running cluster belongs to, or nothing when there is none. The link carries that, so
-# that it is known to clones with another cache too, and is forgotten with the cluster.
-owner() {
-  cat "/sys/class/net/$LINK/ifalias" 2>/dev/null || true
-}
+# Folders that the kubelet and the CNI plug-ins use whatever their settings. Inside, others are mounted over them; out
+# here they are made for that, where they do not exist, and removed again.
+COVERED=(/var/lib/kubelet /var/lib/cni)
 
-# refuse_foreign_owner: ends the script when the cluster belongs to another clone that still exists.
+# owner: prints the clone that the running cluster belongs to, or nothing when there is none. The link carries that and
+# the folder of its state, so that they are known to clones with another cache too, and are forgotten with the cluster.
+owner() { link_alias | cut -f1; }
+
+link_alias() { cat "/sys/class/net/$LINK/ifalias" 2>/dev/null || true; }
+
+# refuse_foreign_owner: ends the script when the cluster is not of this clone and this cache. A clone that was deleted
+# owns nothing any more.
 refuse_foreign_owner() {
-  local other
-  other=$(owner)
-  [[ -z $other || $other == "$ROOT" || ! -d $other ]] ||
-    die "the cluster on this machine belongs to the clone $other; 'make cluster-down' there ends it"
+  local clone state
+  IFS=$'\t' read -r clone state < <(link_alias) || return 0
+  [[ $clone == "$ROOT" || ! -d $clone ]] ||
+    die "the cluster on this machine belongs to the clone $clone; 'make cluster-down' there ends it"
+  [[ $state == "$STATE" ]] ||
+    die "the cluster on this machine was started with another cache; 'STORAGEMUX_CACHE=${state%/cluster} make cluster-down' ends it"
 }
 
 # start_time PROC PID: prints when the process began, which with its id is its identity; nothing for a zombie.
@@ -46,21 +53,21 @@ in_node() { nsenter --target "$(node_pid)" --mount --pid --net -- "$@"; }
 start_node() {
   local pause=$1
   make_cgroups
-  mkdir -p "$DATA/kubelet" "$LOGS"
-  # The kubelet keeps a socket below this folder whatever its settings; inside, another is mounted over it.
-  [[ -d /var/lib/kubelet ]] || { mkdir /var/lib/kubelet && touch "$DATA/made-var-lib-kubelet"; }
+  mkdir -p "$DATA" "$LOGS"
+  cover
   setsid unshare --mount --propagation private --pid --net --fork --kill-child \
-    bash -c "$(declare -f start_time inside_node); inside_node \"\$@\"" bash "$DATA" "$NODE_PID_FILE" "$pause" \
+    bash -c "$(declare -f start_time inside_node); inside_node \"\$@\"" bash "$DATA" "$NODE_PID_FILE" "$pause" "${COVERED[@]}" \
     >"$LOGS/node.log" 2>&1 </dev/null &
   wait_for "the node's namespaces" 10 node_ready
 }
 
 node_ready() { node_alive && [[ -e $DATA/node.ready ]]; }
 
-# inside_node DATA PIDFILE PAUSE: the first process in the namespaces. It never returns.
+# inside_node DATA PIDFILE PAUSE FOLDER...: the first process in the namespaces. It never returns.
 inside_node() {
   set -euo pipefail
-  local data=$1 pid_file=$2 pause=$3 pid
+  local data=$1 pid_file=$2 pause=$3 pid folder
+  shift 3
   # /proc is still the machine's, so this is the process id as seen from outside.
   read -r pid _ </proc/self/stat
   echo "$pid $(start_time /proc "$pid")" >"$pid_file"
@@ -69,27 +76,30 @@ inside_node() {
   # Sockets and lock files of the usual names, and what containers log, without touching the machine's own.
   mount -t tmpfs -o mode=755 tmpfs /run
   mount -t tmpfs -o mode=755 tmpfs /var/log
-  mount --bind "$data/kubelet" /var/lib/kubelet
+  for folder in "$@"; do mount --bind "$data/covered$folder" "$folder"; done
   ip link set lo up
   echo 1 >/proc/sys/net/ipv4/ip_forward
   touch "$data/node.ready"
   exec "$pause"
 }
 
-# The link comes last of all that marks a cluster as up, and is made in one step: two starts cannot both succeed.
+# connect_node: makes the link, or completes it. Its making is one step of the kernel's, of which two starts cannot both
+# succeed.
 connect_node() {
-  [[ ! -e /sys/class/net/$LINK ]] || return 0
-  ip -4 route show | grep -Eq '(^| )10\.19[78]\.' &&
-    die "this machine already has a route to 10.197.0.0/16 or 10.198.0.0/16, which the cluster needs for itself"
-  ip link add "$LINK" type veth peer name eth0 netns "$(node_pid)" ||
-    die "cannot make the network interface $LINK; 'make cluster-down' removes what was started"
-  ip link set "$LINK" alias "$ROOT"
-  in_node ip address add "$NODE_IP/30" dev eth0
+  if [[ ! -e /sys/class/net/$LINK ]]; then
+    ip -4 route show | grep -Eq '(^| )10\.19[78]\.' &&
+      die "this machine already has a route to 10.197.0.0/16 or 10.198.0.0/16, which the cluster needs for itself"
+    ip link add "$LINK" type veth peer name eth0 netns "$(node_pid)" ||
+      die "cannot make the network interface $LINK; 'make cluster-down' removes what was started"
+  fi
+  # By this, refuse_foreign_owner knows whose it is.
+  ip link set "$LINK" alias "$ROOT"$'\t'"$STATE"
+  in_node ip address replace "$NODE_IP/30" dev eth0
   in_node ip link set eth0 up
-  ip address add "$HOST_IP/30" dev "$LINK"
+  ip address replace "$HOST_IP/30" dev "$LINK"
   ip link set "$LINK" up
-  ip route add "$POD_CIDR" via "$NODE_IP"
-  ip route add "$SERVICE_CIDR" via "$NODE_IP"
+  ip route replace "$POD_CIDR" via "$NODE_IP"
+  ip route replace "$SERVICE_CIDR" via "$NODE_IP"
 }
 
 # stop_node: ends everything in the namespaces; the kernel does that within the end of the process that holds them.
@@ -103,14 +113,30 @@ stop_node() {
   fi
   # The namespace may outlive its processes for a moment; the link must not.
   ip link delete "$LINK" 2>/dev/null || true
-  [[ ! -e $DATA/made-var-lib-kubelet ]] || rmdir /var/lib/kubelet 2>/dev/null || true
-  remove_cgroups
+  uncover
+  # A control group is busy for a moment after its last process has ended.
+  wait_for "the end of the control groups" 10 remove_cgroups
 }
 
 # clear_away: ends what runs and removes what it kept, but for the logs. Nothing of it needs to be there.
 clear_away() {
   stop_node
   rm -rf --one-file-system "$DATA" "$CLUSTER_KUBECONFIG" "$STATE/kubectl"
+}
+
+cover() {
+  local folder
+  for folder in "${COVERED[@]}"; do
+    mkdir -p "$DATA/covered$folder"
+    [[ -d $folder ]] || { mkdir -p "$folder" && touch "$DATA/covered$folder.made"; }
+  done
+}
+
+uncover() {
+  local folder
+  for folder in "${COVERED[@]}"; do
+    [[ ! -e $DATA/covered$folder.made ]] || rmdir "$folder" 2>/dev/null || true
+  done
 }
 
 node_gone() { ! node_alive; }
@@ -131,7 +157,7 @@ make_cgroups() {
 remove_cgroups() {
   local root
   for root in $(cgroup_roots); do
-    [[ ! -d $root/$CGROUP ]] || find "$root/$CGROUP" -depth -type d -exec rmdir {} +
+    [[ ! -d $root/$CGROUP ]] || find "$root/$CGROUP" -depth -type d -exec rmdir {} + 2>/dev/null || return 1
   done
 }
 

@@ -36,7 +36,10 @@ cni_package() {
 start_cluster() {
   refuse_foreign_owner
   local began=$SECONDS
-  if node_alive; then
+  if everything_runs; then
+    log "the cluster is already up; nothing to do" # somebody else started it while this built or waited
+    return
+  elif node_alive; then
     log "a part of the cluster is missing: starting it"
   else
     log "starting the cluster ..."
