@@ -41,8 +41,8 @@ func fieldProblem(m manifest, errs field.ErrorList) *Problem {
 	if p.Field == "<nil>" {
 		p.Field = ""
 	}
-	// Rules in CEL show the type of the value in place of the value.
-	if shown, ok := first.BadValue.(string); ok && first.Type == field.ErrorTypeInvalid && (shown == "object" || shown == "array") {
+	// The messages of rules in CEL say all by themselves.
+	if p.Rule == "Invalid value: "+first.Detail {
 		p.Rule = first.Detail
 	}
 	if more := len(errs) - 1; more > 0 {

@@ -1,0 +1,42 @@
+package serve
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMain fails the package if goroutines are left behind.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if leaked := waitForGoroutines(); code == 0 && leaked != "" {
+		fmt.Fprintln(os.Stderr, "goroutines were left behind:\n\n"+leaked)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// waitForGoroutines ignores what libraries start for the life of the process.
+func waitForGoroutines() string {
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		buf := make([]byte, 4<<20)
+		var left []string
+		for _, stack := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+			known := strings.Contains(stack, "serve.TestMain") || strings.Contains(stack, "os/signal.") || strings.Contains(stack, "klog")
+			if !known {
+				left = append(left, stack)
+			}
+		}
+		if len(left) == 0 {
+			return ""
+		}
+		if time.Now().After(deadline) {
+			return strings.Join(left, "\n\n")
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
