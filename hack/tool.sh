@@ -41,7 +41,7 @@ version=$(tool_version)
 [[ -n $version ]] || die "$module/go.mod has no tool directive"
 
 hash=$(cd "$module" && find . -type f \( -name "*.go" ! -name "*_test.go" -o -name go.mod -o -name go.sum -o -name flags \) | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c1-8)
-platform=$(go env GOOS)-$(go env GOARCH)
+platform=$(go env GOOS GOARCH | paste -sd-)
 target=$CACHE/bin/$name-$version-$hash-$platform
 
 build() {

@@ -40,6 +40,7 @@ command_of() {
     kube-controller-manager)
       COMMAND=("$KUBERNETES/kube-controller-manager" --kubeconfig="$kubeconfig" --leader-elect=false
         --bind-address=127.0.0.1
+        --flex-volume-plugin-dir=/var/lib/kubelet/volume-plugins # which it makes, so not in its usual place
         --use-service-account-credentials
         --root-ca-file="$PKI/ca.crt" --service-account-private-key-file="$PKI/service-account.key"
         # After an outage of the API server that a test made, the only node would count as lost and all pods as

@@ -10,6 +10,10 @@ NODE_PID_FILE=$DATA/node.pid # the process id and start time of the process that
 # here they are made for that, where they do not exist, and removed again.
 COVERED=(/var/lib/kubelet /var/lib/cni)
 
+# Settings of the whole kernel that a kubelet changes (a panic reboots the machine, for one). Inside, plain files are
+# mounted over them, which it may write as it likes.
+FEIGNED=(vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys kernel/keys/root_maxbytes)
+
 # owner: prints the clone that the running cluster belongs to, or nothing when there is none. The link carries that and
 # the folder of its state, so that they are known to clones with another cache too, and are forgotten with the cluster.
 owner() { link_alias | cut -f1; }
@@ -56,18 +60,18 @@ start_node() {
   mkdir -p "$DATA" "$LOGS"
   cover
   setsid unshare --mount --propagation private --pid --net --fork --kill-child \
-    bash -c "$(declare -f start_time inside_node); inside_node \"\$@\"" bash "$DATA" "$NODE_PID_FILE" "$pause" "${COVERED[@]}" \
+    bash -c "$(declare -f start_time inside_node); $(declare -p COVERED FEIGNED); inside_node \"\$@\"" \
+    bash "$DATA" "$NODE_PID_FILE" "$pause" \
     >"$LOGS/node.log" 2>&1 </dev/null &
   wait_for "the node's namespaces" 10 node_ready
 }
 
 node_ready() { node_alive && [[ -e $DATA/node.ready ]]; }
 
-# inside_node DATA PIDFILE PAUSE FOLDER...: the first process in the namespaces. It never returns.
+# inside_node DATA PIDFILE PAUSE: the first process in the namespaces. It never returns.
 inside_node() {
   set -euo pipefail
-  local data=$1 pid_file=$2 pause=$3 pid folder
-  shift 3
+  local data=$1 pid_file=$2 pause=$3 pid folder setting
   # /proc is still the machine's, so this is the process id as seen from outside.
   read -r pid _ </proc/self/stat
   echo "$pid $(start_time /proc "$pid")" >"$pid_file"
@@ -76,7 +80,12 @@ inside_node() {
   # Sockets and lock files of the usual names, and what containers log, without touching the machine's own.
   mount -t tmpfs -o mode=755 tmpfs /run
   mount -t tmpfs -o mode=755 tmpfs /var/log
-  for folder in "$@"; do mount --bind "$data/covered$folder" "$folder"; done
+  for folder in "${COVERED[@]}"; do mount --bind "$data/covered$folder" "$folder"; done
+  for setting in "${FEIGNED[@]}"; do
+    mkdir -p "$data/feigned/${setting%/*}"
+    cat "/proc/sys/$setting" >"$data/feigned/$setting"
+    mount --bind "$data/feigned/$setting" "/proc/sys/$setting"
+  done
   ip link set lo up
   echo 1 >/proc/sys/net/ipv4/ip_forward
   touch "$data/node.ready"
@@ -161,10 +170,10 @@ remove_cgroups() {
   done
 }
 
-# wait_for WHAT SECONDS COMMAND...: polls until COMMAND holds; says so every ten seconds, and at the end of its
-# patience, unless WHAT is empty.
+# wait_for WHAT SECONDS COMMAND...: polls until COMMAND holds, less often once that takes longer; says so every ten
+# seconds, and at the end of its patience, unless WHAT is empty.
 wait_for() {
-  local what=$1 limit=$2 start=$SECONDS next=10
+  local what=$1 limit=$2 start=$SECONDS next=10 pause=0.1
   shift 2
   until "$@"; do
     if ((SECONDS - start >= limit)); then
@@ -175,6 +184,7 @@ wait_for() {
       log "waiting for $what: $next s"
       next=$((next + 10))
     fi
-    sleep 0.1
+    ((SECONDS - start < 2)) || pause=0.5
+    sleep "$pause"
   done
 }

@@ -44,6 +44,7 @@ start_cluster() {
   else
     log "starting the cluster ..."
     clear_away
+    rm -rf "$LOGS"
     start_node "$PAUSE"
   fi
   connect_node
@@ -59,16 +60,17 @@ start_cluster() {
   local component
   for component in "${COMPONENTS[@]}"; do start_component "$component"; done
   apply_manifests
-  await kubelet 120 kubelet_ready
-  await kubelet 120 dns_ready
+  await kubelet 120 dns_ready # which means that the node is ready, and runs pods
   ln -sfn "$KUBERNETES/kubectl" "$STATE/kubectl"
   log "the cluster is up after $((SECONDS - began)) s"
 }
 
 apply_manifests() {
-  kubectl apply --server-side -f "$here/manifests/access.yaml" -f "$here/manifests/storage.yaml" >/dev/null
-  sed -e "s|@DNS_IP@|$DNS_IP|; s|@COREDNS_IMAGE@|$COREDNS_IMAGE|" "$here/manifests/dns.yaml" |
-    kubectl apply --server-side -f - >/dev/null
+  local file
+  for file in "$here"/manifests/*.yaml; do
+    echo ---
+    sed "s|@DNS_IP@|$DNS_IP|; s|@COREDNS_IMAGE@|$COREDNS_IMAGE|" "$file"
+  done | kubectl apply --server-side -f - >/dev/null
 }
 
 everything_runs() {
