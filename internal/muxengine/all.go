@@ -36,7 +36,7 @@ func (c *call) askAll(members []*member, req *request, begun func(*attempt)) []o
 
 func (c *call) askOne(m *member, req *request, index, count int, begun func(*attempt)) outcome {
 	out := outcome{m: m}
-	cl, answer := c.admit(m, req.op, false)
+	cl, answer := c.admit(m, req.op, c.forced)
 	switch answer {
 	case admitted:
 		a := c.begin(m, cl, req, index, count)

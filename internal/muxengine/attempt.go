@@ -54,11 +54,18 @@ const clientStall = 5 * time.Second
 // begin starts an attempt on m, which has admitted it.
 func (c *call) begin(m *member, cl claim, req *request, index, count int) *attempt {
 	a := &attempt{call: c, m: m, req: req, index: index, count: count, claim: cl, started: c.node.mux.now()}
-	a.ctx, a.cancel = context.WithCancelCause(c.ctx)
+	a.ctx, a.cancel = c.ctx, noCancel
+	if m.nested == nil || c.shape() != walk {
+		// A walk into a mux below needs no context of its own: what may
+		// have to be ended there are the attempts on its leaves.
+		a.ctx, a.cancel = context.WithCancelCause(c.ctx)
+	}
 	a.startSpan()
 	m.state.running.add(a)
 	return a
 }
+
+func noCancel(error) {}
 
 // run asks the member and judges it by the answer. After an error the attempt
 // has ended; after an answer with a body it goes on until the body is closed.
@@ -109,7 +116,6 @@ func (a *attempt) invoke() (reply, error) {
 	var body storage.Body
 	if a.req.op.carriesBody() {
 		a.sentAll.Store(false)
-		a.pace.taken.Store(0)
 		body = &sentBody{Body: a.req.body, attempt: a}
 	}
 	if a.m.cfg.MayBlock {
@@ -173,6 +179,9 @@ func (a *attempt) dropSlow() {
 
 // drain and lose end the attempt from outside.
 func (a *attempt) drain() {
+	if a.m.nested != nil && a.call.shape() == walk {
+		return
+	}
 	a.drained.Store(true)
 	a.cancel(storage.CauseDrain)
 }
@@ -303,8 +312,12 @@ func (r *sentReader) Read(p []byte) (int, error) {
 	a := r.attempt
 	a.timer.Stop()
 	asked := a.call.node.mux.now()
+	a.pace.asking.Store(asked)
 	n, err := r.ReadCloser.Read(p)
-	if a.call.node.mux.now()-asked >= int64(clientStall) {
+	waited := a.call.node.mux.now() - asked
+	a.pace.waited.Add(waited)
+	a.pace.asking.Store(0)
+	if waited >= int64(clientStall) {
 		a.stalled.Store(true)
 	}
 	if errors.Is(err, errContentGone) {

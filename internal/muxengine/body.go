@@ -103,16 +103,6 @@ func (c *content) widen(window int64) {
 	c.window = max(c.window, window)
 }
 
-// length is the number of bytes that are there to be read.
-func (c *content) length() int64 {
-	if c.src.Replayable() {
-		return c.src.Size()
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.end
-}
-
 // close frees what was kept. Readers that are still open get an error.
 func (c *content) close() {
 	c.mu.Lock()

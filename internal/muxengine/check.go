@@ -69,7 +69,7 @@ func (c *checker) check(parent context.Context) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(parent, limit, storage.CauseTimeout)
 	defer cancel()
-	err := own.Check(ctx)
+	err := m.apart(ctx, own.Check)
 	if errors.Is(err, storage.ErrKeyNotFound) {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (st *state) checked(err error, ctx context.Context) {
 	}
 	failed := storage.Errorf(storage.CodeHealthcheckFailed, "Check", "the health check failed").WithCause(err)
 	failed.Backend = st.member.Load().path
-	st.lastError.Store(describe(failed, time.Now()))
+	st.setLastError(failed)
 	tookDown := st.health.failCheck(now)
 	st.mux.refresh()
 	if tookDown {

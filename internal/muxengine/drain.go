@@ -42,7 +42,7 @@ func (st *state) setDrain(want Drain, leaving bool) {
 	d.deadline = want.Deadline
 	if want.Phase != DrainGranted {
 		d.completed = false
-		st.running.reopen()
+		st.eachBelow(func(below *state) { below.running.reopen() })
 	}
 	if want.Phase == DrainNone {
 		if was != DrainNone {
@@ -62,7 +62,7 @@ func (st *state) setDrain(want Drain, leaving bool) {
 	st.publish()
 	if want.Phase == DrainGranted {
 		if !want.Deadline.IsZero() && !d.completed {
-			d.timer = time.AfterFunc(time.Until(want.Deadline), st.running.cancel)
+			d.timer = time.AfterFunc(time.Until(want.Deadline), st.cancelRunning)
 		}
 		st.tryComplete()
 	}
@@ -89,6 +89,20 @@ func (d *drainage) endWait() {
 		close(d.wait.over)
 	}
 	d.wait, d.whenEmpty = nil, nil
+}
+
+// cancelRunning ends what is in flight on the member and on the leaves of the
+// mux that it may be.
+func (st *state) cancelRunning() {
+	st.eachBelow(func(below *state) { below.running.cancel() })
+}
+
+// eachBelow calls f for the state and those of all members below it.
+func (st *state) eachBelow(f func(*state)) {
+	f(st)
+	if n := st.member.Load().nested; n != nil {
+		n.walkMembers(func(b *member) { f(b.state) })
+	}
 }
 
 // settleDrain is called when the last request in flight has gone.

@@ -56,11 +56,11 @@ func outcomeOf(err error) storage.Outcome {
 	return storage.OutcomeNone
 }
 
-// describe returns err for people who may read the status but not the
+// Describe returns err for people who may read the status but not the
 // credentials: its code, its own words and the root of its cause. What lies
 // between, such as a URL with its query, is left out.
-func describe(err error, at time.Time) *LastError {
-	last := &LastError{Code: storage.CodeUnavailable, Time: at}
+func Describe(err error) LastError {
+	last := LastError{Code: storage.CodeUnavailable, Time: time.Now()}
 	var e *storage.Error
 	root := err
 	if errors.As(err, &e) {

@@ -128,7 +128,7 @@ func (m *Mux) removeDrained(name string, st *state) {
 func (m *Mux) CancelDrained(name string) error {
 	for _, b := range m.node.Load().members {
 		if b.name == name && b.granted() {
-			b.state.running.cancel()
+			b.state.cancelRunning()
 			return nil
 		}
 	}

@@ -371,6 +371,40 @@ func TestDeadlineThatHasPassedEndsRequestsAtOnce(t *testing.T) {
 	})
 }
 
+func TestDrainOfANestedMuxEndsWhatRunsOnItsLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, inner := range []Mode{ModeFailover, ModeMirror} {
+			r := newRig(t, 4, nest(ModeFailover, inner), withTimeout(time.Hour))
+			r.everywhere("k", "hello")
+			r.stores[0].hang()
+			r.stores[1].hang()
+			var wg sync.WaitGroup
+			began := time.Now()
+			wg.Go(func() { r.mustGet("k", "hello") })
+			synctest.Wait()
+			if err := r.withDrain(Drain{Phase: DrainGranted, Deadline: time.Now().Add(time.Second)}); err != nil {
+				t.Fatal(err)
+			}
+			wg.Wait()
+			if d := time.Since(began); d != time.Second {
+				t.Fatalf("%s: it took %s", inner, d)
+			}
+			if n := len(r.told(TopicBackendDown)); n != 0 {
+				t.Fatalf("%s: a drain is no failure", inner)
+			}
+			if err := r.withDrain(Drain{}); err != nil {
+				t.Fatal(err)
+			}
+			r.stores[0].fail(nil)
+			r.stores[1].fail(nil)
+			r.mustGet("k", "hello")
+			if r.stores[0].count("get") != 2 {
+				t.Fatalf("%s: the mux is not back", inner)
+			}
+		}
+	})
+}
+
 func TestReloadUnderLoadFailsNoRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 3)

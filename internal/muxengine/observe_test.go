@@ -212,7 +212,7 @@ func TestConcurrentCallsAddUp(t *testing.T) {
 
 func TestLastErrorHoldsNoURL(t *testing.T) {
 	err := &storage.Error{Code: storage.CodeUnavailable, Message: "writing k", Cause: fmt.Errorf("Put \"http://h/b?X-Amz-Signature=secret\": %w", fmt.Errorf("connection refused"))}
-	if got := describe(err, time.Now()).Message; got != "writing k: connection refused" {
+	if got := Describe(err).Message; got != "writing k: connection refused" {
 		t.Fatalf("got %q", got)
 	}
 }

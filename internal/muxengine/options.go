@@ -9,8 +9,10 @@ import (
 // Options are what a mux gets from its surroundings. Every field may be left
 // out. They hold for the mux and all muxes that it builds.
 type Options struct {
-	// Events receives every event, on the goroutine that caused it and with
-	// no lock held. It must not block. Nil drops them.
+	// Events receives every event on the goroutine that caused it. It must
+	// not block, and of the mux it may call nothing but Stats. Nil drops
+	// them. What Event.Cause says may hold a URL with its query; Describe
+	// leaves that out.
 	Events func(Event)
 	// Tracer makes the spans storage-mux.<operation> and
 	// storage-mux.attempt. Nil makes none, at no cost.

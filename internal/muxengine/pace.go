@@ -9,7 +9,8 @@ import (
 // pacer drops members from a fan-out that take what is there for them at less
 // than slowRate for slowTime, so that one slow member costs the others nothing.
 type pacer struct {
-	content *content
+	// active: there is a body to take.
+	active bool
 
 	mu       sync.Mutex
 	attempts []*paced
@@ -20,53 +21,68 @@ type pacer struct {
 // paced is one member's progress as the pacer saw it last.
 type paced struct {
 	attempt *attempt
-	since   time.Time
-	taken   int64
+	// busy is the time that the member had spent on what it was given,
+	// taken the bytes that it had been given.
+	busy, taken int64
 }
 
-// pace is how far a member has read the body.
-type pace struct{ taken atomic.Int64 }
+// pace is how far a member has read the body. While it asks for more, data does
+// not wait for it: that time is the client's.
+type pace struct {
+	taken, waited atomic.Int64
+	// asking is since when it has been asking, 0 if it is not.
+	asking atomic.Int64
+}
+
+// busy is the time between began and now in which the member was not asking.
+func (p *pace) busy(began, now int64) int64 {
+	waited := p.waited.Load()
+	if asking := p.asking.Load(); asking != 0 {
+		waited += now - asking
+	}
+	return now - began - waited
+}
 
 // newPacer returns the pacer of a write, which does nothing for one without body.
 func newPacer(c *call) *pacer {
 	p := &pacer{}
 	if body, ok := c.req.body.(*content); ok {
 		body.widen(fanOutRing)
-		p.content = body
+		p.active = true
 	}
 	return p
 }
 
 // begun is told of each attempt.
 func (p *pacer) begun(a *attempt) {
-	if p.content == nil || a.m.leaf == nil {
+	if !p.active || a.m.leaf == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.attempts = append(p.attempts, &paced{attempt: a, since: time.Now()})
+	p.attempts = append(p.attempts, &paced{attempt: a})
 	if p.timer == nil && !p.stopped {
 		p.timer = time.AfterFunc(slowTime/8, p.look)
 	}
 }
 
-// look compares what each member has taken with what it could have.
+// look compares what each member has taken with the time it took for that.
 func (p *pacer) look() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopped {
 		return
 	}
-	now, there := time.Now(), p.content.length()
 	for _, one := range p.attempts {
-		taken := one.attempt.pace.taken.Load()
-		elapsed := now.Sub(one.since)
-		switch {
-		case taken >= there, taken-one.taken >= int64(elapsed.Seconds()*slowRate) && elapsed >= slowTime:
-			one.since, one.taken = now, taken
-		case elapsed >= slowTime:
-			one.attempt.dropSlow()
+		a := one.attempt
+		busy, taken := a.pace.busy(a.started, a.call.node.mux.now()), a.pace.taken.Load()
+		if a.sentAll.Load() || busy-one.busy < int64(slowTime) {
+			continue
 		}
+		if taken-one.taken < slowRate*(busy-one.busy)/int64(time.Second) {
+			a.dropSlow()
+		}
+		one.busy, one.taken = busy, taken
 	}
 	p.timer.Reset(slowTime / 8)
 }

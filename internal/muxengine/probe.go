@@ -48,7 +48,10 @@ func (m *member) probe(ctx context.Context, v verdict) bool {
 func (m *member) ask(parent context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(parent, limit, storage.CauseTimeout)
 	defer cancel()
-	_, err := m.leaf.Stat(ctx, storage.ProbeKey, storage.StatOptions{})
+	err := m.apart(ctx, func(ctx context.Context) error {
+		_, err := m.leaf.Stat(ctx, storage.ProbeKey, storage.StatOptions{})
+		return err
+	})
 	switch {
 	case err == nil, errors.Is(err, storage.ErrKeyNotFound):
 		return nil
@@ -58,4 +61,20 @@ func (m *member) ask(parent context.Context, limit time.Duration) error {
 		return storage.Errorf(storage.CodeBackendTimeout, "Stat", "no answer to a probe for %s", limit).WithCause(storage.CauseTimeout)
 	}
 	return annotate(err, opStat, m, "", 0, 1)
+}
+
+// apart calls f. On a leaf that may ignore the end of ctx it does not wait for f
+// any longer than that.
+func (m *member) apart(ctx context.Context, f func(ctx context.Context) error) error {
+	if !m.cfg.MayBlock {
+		return f(ctx)
+	}
+	done := make(chan error, 1)
+	go func() { done <- f(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

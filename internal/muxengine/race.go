@@ -12,9 +12,12 @@ import (
 func (c *call) race() (reply, error) {
 	c.prepare()
 	runners := c.everyone()
-	r := &contest{req: c.req, done: make(chan outcome, len(runners))}
+	r := &contest{
+		req: c.req, done: make(chan outcome, len(runners)),
+		attempts: make([]*attempt, 0, len(runners)),
+	}
 	for _, m := range runners {
-		cl, answer := c.admit(m, c.req.op, len(c.pick.set.index) == 0 && c.forced)
+		cl, answer := c.admit(m, c.req.op, c.forced)
 		if answer != admitted {
 			c.full = c.full || answer == isFull
 			continue
@@ -33,7 +36,7 @@ func (c *call) race() (reply, error) {
 // the configuration wants that tried.
 func (c *call) everyone() []*member {
 	now := c.node.mux.now()
-	var list []*member
+	list := make([]*member, 0, len(c.node.members))
 	for i, m := range c.node.members {
 		if slices.Contains(c.pick.set.index, uint8(i)) || m == c.front || c.mayProbe(m, now) {
 			list = append(list, m)

@@ -163,11 +163,16 @@ func (st *state) failed(b *breaker, v verdict, err error) {
 	if !counted {
 		return
 	}
-	st.lastError.Store(describe(err, time.Now()))
+	st.setLastError(err)
 	st.mux.refresh()
 	if tookDown {
 		st.wentDown(now, storage.CodeOf(err), err)
 	}
+}
+
+func (st *state) setLastError(err error) {
+	last := Describe(err)
+	st.lastError.Store(&last)
 }
 
 // recovered and wentDown are called with mu held, after the change.

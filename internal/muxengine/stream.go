@@ -30,7 +30,7 @@ func (c *call) open(a *attempt, obj *storage.Object) *storage.Object {
 	c.obj.ServedBy = a.servedBy(obj.ServedBy)
 	c.obj.Body = &c.stream
 	c.stream = stream{
-		call: c, attempt: a, body: obj.Body, object: identify(&obj.Info),
+		call: c, attempt: a, body: obj.Body, object: identify(&obj.Info, a.m.caps),
 		offset: obj.Offset, end: obj.Offset + obj.Length,
 		lastRead: c.node.mux.now(),
 	}

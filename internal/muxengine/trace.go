@@ -67,8 +67,9 @@ func (a *attempt) endSpan(err error) {
 
 func finish(span trace.Span, err error) {
 	if err != nil {
+		// The error's own text may hold what a trace should not, a URL with
+		// its query for one.
 		span.SetStatus(codes.Error, string(storage.CodeOf(err)))
-		span.RecordError(err)
 	}
 	span.End()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/suaveplan/storagemux/internal/storage"
@@ -48,32 +49,36 @@ func hide(info *storage.Info) {
 
 // identityOf is what tells one object from another under the same key.
 type identityOf struct {
-	version, etag string
-	size          int64
+	version string
+	// etag is strong and computed from the content, or empty.
+	etag string
+	size int64
 }
 
-func identify(info *storage.Info) identityOf {
-	return identityOf{version: info.Metadata[versionKey], etag: info.ETag, size: info.Size}
+func identify(info *storage.Info, caps storage.Capabilities) identityOf {
+	id := identityOf{version: info.Metadata[versionKey], size: info.Size}
+	if caps.Identity == storage.IdentityNative && !strings.HasPrefix(info.ETag, "W/") {
+		id.etag = info.ETag
+	}
+	return id
 }
 
 // strong reports whether there is anything to tell the object by.
-func (o identityOf) strong() bool {
-	return o.version != "" || o.etag != "" && !weakTag(o.etag)
-}
+func (o identityOf) strong() bool { return o.version != "" || o.etag != "" }
 
 // same reports whether both are the same object: the same write through a mux,
-// or, where another client wrote it, the same strong entity tag.
+// or, where another client wrote it, the same entity tag. Tags that tell of the
+// content must not contradict: a later SetPartial may have missed one of two.
 func (o identityOf) same(other identityOf) bool {
-	if o.size != other.size || !o.strong() {
+	switch {
+	case o.size != other.size, o.version != other.version:
 		return false
+	case o.etag != "" && other.etag != "":
+		return o.etag == other.etag
+	default:
+		return o.version != ""
 	}
-	if o.version != "" || other.version != "" {
-		return o.version == other.version
-	}
-	return o.etag == other.etag
 }
-
-func weakTag(etag string) bool { return len(etag) > 2 && etag[:2] == "W/" }
 
 // resume opens the rest of the object that r names, if s holds that object.
 func resume(ctx context.Context, s storage.Storage, r *request) (*storage.Object, error) {
@@ -82,7 +87,7 @@ func resume(ctx context.Context, s storage.Storage, r *request) (*storage.Object
 		return nil, err
 	}
 	differs := storage.Errorf(storage.CodePreconditionFailed, "GetStream", "the backend holds another version of the object")
-	if !r.same.same(identify(&info)) {
+	if !r.same.same(identify(&info, s.Capabilities())) {
 		return nil, differs
 	}
 	opts := r.get
@@ -94,7 +99,7 @@ func resume(ctx context.Context, s storage.Storage, r *request) (*storage.Object
 		return nil, err
 	}
 	first, last := r.get.Range.First, r.get.Range.Last
-	if !r.same.same(identify(&obj.Info)) || obj.Offset != first || obj.Length != last-first+1 {
+	if !r.same.same(identify(&obj.Info, s.Capabilities())) || obj.Offset != first || obj.Length != last-first+1 {
 		_ = obj.Body.Close()
 		return nil, differs
 	}
