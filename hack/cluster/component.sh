@@ -24,6 +24,7 @@ start() {
   case $1 in
     kube-apiserver) await "$1" 60 apiserver_ready ;;
     containerd) await "$1" 60 containerd_ready ;;
+    kubelet) await "$1" 60 kubelet_ready ;;
   esac
 }
 

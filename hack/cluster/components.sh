@@ -108,9 +108,8 @@ apiserver_ready() { kubectl get --raw /readyz >/dev/null 2>&1; }
 
 containerd_ready() { in_node ctr version >/dev/null 2>&1; }
 
-kubelet_ready() {
-  [[ $(kubectl get node "$NODE" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}' 2>/dev/null) == True ]]
-}
+# Asked of the kubelet itself: what the API server has stored about the node may be from before it stopped.
+kubelet_ready() { kubectl get --raw "/api/v1/nodes/$NODE/proxy/healthz" >/dev/null 2>&1; }
 
 dns_ready() {
   [[ $(kubectl -n kube-system get deployment coredns -o 'jsonpath={.status.readyReplicas}' 2>/dev/null) == 1 ]]

@@ -60,7 +60,8 @@ start_cluster() {
   local component
   for component in "${COMPONENTS[@]}"; do start_component "$component"; done
   apply_manifests
-  await kubelet 120 dns_ready # which means that the node is ready, and runs pods
+  await kubelet 120 kubelet_ready
+  await kubelet 120 dns_ready
   ln -sfn "$KUBERNETES/kubectl" "$STATE/kubectl"
   log "the cluster is up after $((SECONDS - began)) s"
 }
