@@ -30,6 +30,8 @@ type applier struct {
 	// progressed is called when drains may have come further.
 	progressed func()
 
+	closing sync.WaitGroup // stores that are being let go
+
 	mu        sync.Mutex // held while a document is put into force
 	served    atomic.Pointer[served]
 	rejection atomic.Pointer[muxconfig.Rejection]
@@ -140,9 +142,15 @@ func (a *applier) apply(ctx context.Context, doc *muxconfig.Document) error {
 		if before.mux != nil && before.mux != next.mux {
 			a.giveUp(before.mux)
 		}
-		closeStores(old.retired(next.stores))
+		a.letGo(old.retired(next.stores))
 	}
 	return nil
+}
+
+// letGo closes stores that nothing new is asked of. That may take a while, as
+// they clean up behind themselves.
+func (a *applier) letGo(gone []*store) {
+	a.closing.Go(func() { closeStores(gone) })
 }
 
 // runMux makes the engine serve doc: the one that runs, which keeps its state,
@@ -188,7 +196,7 @@ func (a *applier) retryRefused(ctx context.Context) {
 		return
 	}
 	a.served.Store(&next)
-	closeStores(changed)
+	a.letGo(changed)
 	a.log.Info("credentials that were refused are in use now", "backends", len(changed))
 	a.hub.changed()
 }
@@ -218,8 +226,9 @@ func (a *applier) close() {
 		if now.mux != nil {
 			now.mux.Close()
 		}
-		closeStores(now.stores.retired(nil))
+		a.letGo(now.stores.retired(nil))
 	}
+	a.closing.Wait()
 }
 
 // event takes what happens in the engine.

@@ -291,6 +291,7 @@ func TestCredentialsThatCannotBeTriedAreTaken(t *testing.T) {
 	mustTake(t, s, withCredentials(1, "old"))
 	stores.failure.Store(storage.Errorf(storage.CodeUnavailable, "Check", "nobody there"))
 	mustTake(t, s, withCredentials(2, "new"))
+	s.applier.closing.Wait()
 	if s.facts().report().Members[0].Refused != nil || !stores.isClosed(0) {
 		t.Error("a store that is away kept the old client")
 	}

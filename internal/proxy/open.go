@@ -8,6 +8,7 @@ import (
 	"github.com/suaveplan/storagemux/internal/storage"
 	"github.com/suaveplan/storagemux/internal/storage/file"
 	"github.com/suaveplan/storagemux/internal/storage/memory"
+	"github.com/suaveplan/storagemux/internal/storage/s3"
 )
 
 // openStore makes the store of a backend.
@@ -17,9 +18,34 @@ func openStore(b *muxconfig.Backend) (storage.Storage, error) {
 		return memory.New(b.Memory.SizeLimit), nil
 	case b.File != nil:
 		return file.New(file.Config{Path: b.File.Path})
+	case b.S3 != nil:
+		return s3.New(s3Config(b))
 	default:
 		return nil, fmt.Errorf("its type is unknown")
 	}
+}
+
+func s3Config(b *muxconfig.Backend) s3.Config {
+	config := s3.Config{
+		Endpoint: b.S3.Endpoint, Region: b.S3.Region, Bucket: b.S3.Bucket, Prefix: b.S3.Prefix,
+		AddressingStyle: s3.AddressingStyle(b.S3.AddressingStyle),
+		CABundle:        []byte(b.S3.CABundle),
+		MaxInFlight:     int(b.MaxInFlight),
+	}
+	switch b.S3.Auth.Type {
+	case muxconfig.AuthAmbient:
+		config.Auth.Type = s3.Ambient
+	case muxconfig.AuthAnonymous:
+		config.Auth.Type = s3.Anonymous
+	default:
+		config.Auth = s3.Auth{
+			Type:            s3.Static,
+			AccessKeyID:     b.S3.Auth.AccessKeyID,
+			SecretAccessKey: b.S3.Auth.SecretAccessKey.Reveal(),
+			SessionToken:    b.S3.Auth.SessionToken.Reveal(),
+		}
+	}
+	return config
 }
 
 // closeStore lets go of what a store keeps for requests to come, such as idle

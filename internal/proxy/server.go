@@ -193,10 +193,14 @@ func (s *Server) Run(ctx context.Context) error {
 	stop()
 	s.hub.close()
 	s.shutPorts(stopTimeout)
-	s.applier.close()
-	// A task can hang in a file system; the process ends all the same.
+	// A store can hang, in a file system for one; the process ends all the
+	// same.
 	ended := make(chan struct{})
-	go func() { tasks.Wait(); close(ended) }()
+	go func() {
+		s.applier.close()
+		tasks.Wait()
+		close(ended)
+	}()
 	select {
 	case <-ended:
 	case <-time.After(stopTimeout):
