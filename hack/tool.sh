@@ -54,7 +54,8 @@ build() {
   mkdir -p "$part"
   # -v prints a line per compiled package, which is the progress that run_with_progress shows.
   CGO_ENABLED=0 GOWORK=off GOFLAGS='' run_with_progress "building $name $version" \
-    nice go -C "$module" build -v -mod=readonly -trimpath -buildvcs=false -ldflags='-s -w' "${flags[@]}" -o "$part/" tool
+    nice go -C "$module" build -v -mod=readonly -trimpath -buildvcs=false -ldflags='-s -w' "${flags[@]}" -o "$part/" tool ||
+    { rm -rf "$part"; return 1; }
   mv "$part" "$target"
 }
 
