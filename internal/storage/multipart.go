@@ -33,9 +33,10 @@ type Multipart interface {
 
 	// CompleteUpload makes the object of the parts named, which must ascend
 	// by number and whose ETags must be those that UploadPart gave, else
-	// INVALID_PART. Of opts, only Conditions count. To complete an upload
-	// again that was completed to the same object succeeds where the store
-	// can tell, else it is UPLOAD_NOT_FOUND.
+	// INVALID_PART. Of opts, only Conditions and Checksums count; the latter
+	// are those of the whole object, and a store that can check them does. To
+	// complete an upload again that was completed to the same object succeeds
+	// where the store can tell, else it is UPLOAD_NOT_FOUND.
 	CompleteUpload(ctx context.Context, key, upload string, parts []Part, opts SetOptions) (Info, error)
 
 	// AbortUpload forgets an upload and its parts. Parts that are under way

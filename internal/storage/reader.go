@@ -18,7 +18,7 @@ type Reader struct {
 	size     int64
 	verifier *Verifier
 	read     int64
-	whole    bool
+	whole    atomic.Bool
 	err      error
 	stop     func() bool
 	close    sync.Once
@@ -44,7 +44,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	switch {
 	case r.err != nil:
 		return 0, r.err
-	case r.whole:
+	case r.whole.Load():
 		return 0, io.EOF
 	case len(p) == 0:
 		return 0, nil
@@ -74,7 +74,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	if err := r.verifier.Verify(); err != nil {
 		return 0, r.fail(err)
 	}
-	r.whole = true
+	r.whole.Store(true)
 	if n == 0 {
 		return 0, io.EOF
 	}
@@ -108,8 +108,9 @@ func (r *Reader) fail(err error) error {
 // end. A store whose write fails asks it first: the body's fault is not the store's.
 func (r *Reader) Err() error { return r.err }
 
-// Whole reports whether the last byte was handed out.
-func (r *Reader) Whole() bool { return r.whole }
+// Whole reports whether the last byte was handed out. It may be asked while
+// another goroutine reads.
+func (r *Reader) Whole() bool { return r.whole.Load() }
 
 // BytesRead returns how many bytes were read so far.
 func (r *Reader) BytesRead() int64 { return r.read }

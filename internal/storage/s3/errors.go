@@ -58,6 +58,7 @@ var meanings = map[string]storage.Code{
 	"AllAccessDisabled":            storage.CodeAccessDenied,
 	"AccountProblem":               storage.CodeAccessDenied,
 	"InvalidAccessKeyId":           storage.CodeAccessDenied,
+	"XAdminUserNotFound":           storage.CodeAccessDenied, // versitygw's, with 404
 	"InvalidToken":                 storage.CodeAccessDenied,
 	"SignatureDoesNotMatch":        storage.CodeAccessDenied,
 	"AuthorizationHeaderMalformed": storage.CodeAccessDenied,
@@ -104,7 +105,10 @@ func (a answer) meaning(key string) storage.Code {
 	}
 	switch a.status {
 	case http.StatusNotFound:
-		if key == "" {
+		switch {
+		case a.code != "":
+			return storage.CodeRejected // something else is missing, not the key
+		case key == "":
 			return storage.CodeBucketNotFound
 		}
 		return storage.CodeKeyNotFound

@@ -7,8 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/xml"
-	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -57,6 +55,13 @@ func (s *Storage) SetStream(ctx context.Context, key string, b storage.Body, opt
 	if size > maxPut {
 		return storage.Info{}, storage.Errorf(storage.CodeTooLarge, op, "%q has %d bytes, and one PUT takes at most %d", key, size, int64(maxPut))
 	}
+	if len(opts.Conditions.IfMatch) > 1 {
+		narrowed, err := s.narrow(ctx, key, storage.Conditions{IfMatch: opts.Conditions.IfMatch})
+		if err != nil {
+			return storage.Info{}, err
+		}
+		opts.Conditions.IfMatch = narrowed.IfMatch
+	}
 	r, err := storage.OpenBody(ctx, op, b, withoutVerified(opts.Checksums))
 	if err != nil {
 		return storage.Info{}, err
@@ -76,7 +81,11 @@ func (s *Storage) SetStream(ctx context.Context, key string, b storage.Body, opt
 		return storage.Info{}, err
 	}
 	part := partBuffers.Get().(*[partSize]byte)
-	defer partBuffers.Put(part)
+	defer func() {
+		if !w.handedOver {
+			partBuffers.Put(part)
+		}
+	}()
 	copy(part[:], buffer[:])
 	n, err = io.ReadFull(r, part[len(buffer):])
 	n += len(buffer)
@@ -109,12 +118,16 @@ type write struct {
 	key   string
 	opts  storage.SetOptions
 	body  *storage.Reader
+	// handedOver: an upload's end is in the hands of a goroutine that may
+	// still hold its buffer.
+	handedOver bool
 }
 
 // send sends r, whose content is c, and returns the answer's headers. It
 // returns when the transport has let go of the content.
-func (w *write) send(r *request, c *content) (http.Header, []byte, error) {
-	ctx, cancel := context.WithCancel(w.ctx)
+func (w *write) send(ctx context.Context, r *request, c *content) (http.Header, []byte, error) {
+	caller := ctx
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r.op, r.key, r.content, r.write = w.op, w.key, c, true
 	resp, err := w.store.send(ctx, r)
@@ -125,7 +138,7 @@ func (w *write) send(r *request, c *content) (http.Header, []byte, error) {
 		answer, err = io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 		_ = resp.Body.Close()
 		if err != nil {
-			err = unanswered(w.ctx, w.op, w.key, err, true)
+			err = unanswered(caller, w.op, w.key, err, true)
 		}
 	}
 	if c != nil {
@@ -176,7 +189,7 @@ func (w *write) stream(size int64) (storage.Info, error) {
 		header["Expect"] = []string{"100-continue"}
 	}
 	sums := w.opts.Checksums
-	plain := &content{length: size, open: func(signature) io.Reader { return w.body }}
+	plain := &content{length: size, body: w.body, open: func(signature) io.Reader { return w.body }}
 	k, err := w.store.keys(w.ctx)
 	switch {
 	case err != nil:
@@ -200,7 +213,7 @@ func (w *write) stream(size int64) (storage.Info, error) {
 		header["X-Amz-Trailer"] = []string{trailerName}
 	}
 	var encoder *chunked
-	c := &content{length: chunkedLength(size, signed), open: func(sig signature) io.Reader {
+	c := &content{length: chunkedLength(size, signed), body: w.body, open: func(sig signature) io.Reader {
 		encoder = newChunked(w.body, sig)
 		return encoder
 	}}
@@ -213,7 +226,7 @@ func (w *write) stream(size int64) (storage.Info, error) {
 }
 
 func (w *write) put(header http.Header, payload string, c *content, size int64) (storage.Info, error) {
-	got, _, err := w.send(&request{method: http.MethodPut, header: header, payload: payload}, c)
+	got, _, err := w.send(w.ctx, &request{method: http.MethodPut, header: header, payload: payload}, c)
 	if err != nil {
 		return storage.Info{}, err
 	}
@@ -235,140 +248,4 @@ func (w *write) info(size int64, answer http.Header, etag string) storage.Info {
 // fromBytes returns data as content that can be sent again.
 func fromBytes(data []byte) *content {
 	return &content{length: int64(len(data)), again: true, open: func(signature) io.Reader { return bytes.NewReader(data) }}
-}
-
-// parts stores a body of unknown length of which first holds the start.
-func (w *write) parts(first *[partSize]byte) (info storage.Info, err error) {
-	if !w.opts.Conditions.IsZero() {
-		if err := w.hold(); err != nil {
-			return storage.Info{}, err // spares the reading of the body; complete decides
-		}
-	}
-	header := objectHeaders(w.opts)
-	_, answer, err := w.send(&request{method: http.MethodPost, header: header, query: query{{"uploads", ""}}}, nil)
-	if err != nil {
-		return storage.Info{}, err
-	}
-	var created struct{ UploadId string }
-	if err := xml.Unmarshal(answer, &created); err != nil || created.UploadId == "" {
-		return storage.Info{}, storage.Errorf(storage.CodeUnavailable, w.op, "the store began no upload for %q", w.key).WithCause(err)
-	}
-	done := false
-	defer func() {
-		if !done {
-			w.store.abortLater(w.key, created.UploadId)
-		}
-	}()
-	var list []part
-	data, size, end := first[:], int64(0), false
-	for {
-		etag, err := w.part(created.UploadId, len(list)+1, data)
-		if err != nil {
-			return storage.Info{}, err
-		}
-		list = append(list, part{Number: len(list) + 1, ETag: etag})
-		size += int64(len(data))
-		if end {
-			break
-		}
-		n, err := io.ReadFull(w.body, first[:])
-		switch {
-		case err == io.EOF:
-			n = 0
-		case err == io.ErrUnexpectedEOF:
-			end = true
-		case err != nil:
-			return storage.Info{}, err
-		}
-		if n == 0 {
-			break
-		}
-		if len(list) == maxParts {
-			return storage.Info{}, storage.Errorf(storage.CodeTooLarge, w.op, "%q has more than the %d bytes that a body of unknown length can have", w.key, int64(maxParts)*partSize)
-		}
-		data = first[:n]
-	}
-	answerHeader, etag, err := w.complete(created.UploadId, list)
-	// An upload that may have become the object is not touched.
-	done = err == nil || outcomeOf(err) == storage.OutcomeUnknown
-	if err != nil {
-		return storage.Info{}, err
-	}
-	return w.info(size, answerHeader, etag), nil
-}
-
-// hold checks the conditions against what is there now.
-func (w *write) hold() error {
-	info, err := w.store.Stat(w.ctx, w.key, storage.StatOptions{})
-	if missing := storage.CodeOf(err) == storage.CodeKeyNotFound; missing || err == nil {
-		return w.opts.Conditions.CheckWrite(!missing, info)
-	}
-	return err
-}
-
-func outcomeOf(err error) storage.Outcome {
-	var e *storage.Error
-	if errors.As(err, &e) {
-		return e.Outcome
-	}
-	return storage.OutcomeNone
-}
-
-type part struct {
-	Number int    `xml:"PartNumber"`
-	ETag   string `xml:"ETag"`
-}
-
-func (w *write) part(upload string, number int, data []byte) (etag string, err error) {
-	sum := sha256.Sum256(data)
-	got, _, err := w.send(&request{
-		method: http.MethodPut, payload: hex.EncodeToString(sum[:]),
-		query: query{{"partNumber", strconv.Itoa(number)}, {"uploadId", upload}},
-	}, fromBytes(data))
-	if err != nil {
-		// Parts are no object: whatever became of one, the write had no effect.
-		if e, ok := err.(*storage.Error); ok {
-			e.Outcome = storage.OutcomeNone
-		}
-		return "", err
-	}
-	return got.Get("ETag"), nil
-}
-
-func (w *write) complete(upload string, list []part) (answer http.Header, etag string, err error) {
-	doc, err := xml.Marshal(struct {
-		XMLName xml.Name `xml:"CompleteMultipartUpload"`
-		Part    []part
-	}{Part: list})
-	if err != nil {
-		return nil, "", err
-	}
-	header := make(http.Header, 8)
-	addConditions(header, w.opts.Conditions)
-	sum := sha256.Sum256(doc)
-	answer, body, err := w.send(&request{
-		method: http.MethodPost, header: header, payload: hex.EncodeToString(sum[:]), query: query{{"uploadId", upload}},
-	}, fromBytes(doc))
-	if err != nil {
-		return nil, "", err
-	}
-	// A store that began to answer before it was done can fail with a 200.
-	if code, message := parseError(body); code != "" {
-		a := answerOf(code, message)
-		return nil, "", a.error(w.op, w.key)
-	}
-	var result struct{ ETag string }
-	if err := xml.Unmarshal(body, &result); err != nil {
-		return nil, "", unanswered(w.ctx, w.op, w.key, err, true)
-	}
-	return answer, result.ETag, nil
-}
-
-// answerOf is an error that came without a status of its own.
-func answerOf(code, message string) answer {
-	a := answer{status: http.StatusInternalServerError, code: code, message: message}
-	if _, known := meanings[code]; known {
-		a.status = http.StatusOK
-	}
-	return a
 }

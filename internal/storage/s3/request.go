@@ -50,9 +50,18 @@ type content struct {
 	open   func(signature) io.Reader
 	// again says that open may be called more than once.
 	again bool
+	// body, if set, is where the content comes from. Once it was handed out
+	// whole the store may have the object, even if what the encoding adds at the
+	// end is missing: some servers do without.
+	body *storage.Reader
 
 	readers sync.WaitGroup // opened and not closed
 	whole   atomic.Bool    // some reader reached its end
+}
+
+// sent reports whether the store may have all of the content.
+func (c *content) sent() bool {
+	return c == nil || c.length == 0 || c.whole.Load() || c.body != nil && c.body.Whole()
 }
 
 // reader is a content that the transport reads.
@@ -152,8 +161,7 @@ func (s *Storage) sendOnce(ctx context.Context, r *request) (*http.Response, err
 	}
 	resp, err := s.transport.RoundTrip(req)
 	if err != nil {
-		sent := r.write && (r.content == nil || r.content.length == 0 || r.content.whole.Load())
-		return nil, unanswered(ctx, r.op, r.key, err, sent)
+		return nil, unanswered(ctx, r.op, r.key, err, r.write && r.content.sent())
 	}
 	return resp, nil
 }

@@ -118,7 +118,11 @@ func (s *Storage) get(ctx context.Context, op, key string, opts storage.GetOptio
 	} else {
 		header["X-Amz-Checksum-Mode"] = checksumMode
 	}
-	addConditions(header, opts.Conditions)
+	conditions, err := s.narrow(ctx, key, opts.Conditions)
+	if err != nil {
+		return nil, err
+	}
+	addConditions(header, conditions)
 	resp, err := s.send(ctx, &request{op: op, method: http.MethodGet, key: key, header: header})
 	if err != nil {
 		return nil, err
@@ -130,6 +134,22 @@ func (s *Storage) get(ctx context.Context, op, key string, opts storage.GetOptio
 	}
 	obj.Body = &body{ctx: ctx, key: key, source: resp.Body, rest: obj.Length}
 	return obj, nil
+}
+
+// narrow returns c without lists of tags, which few services understand: it
+// looks which tag the object has and leaves that one to be matched.
+func (s *Storage) narrow(ctx context.Context, key string, c storage.Conditions) (storage.Conditions, error) {
+	if len(c.IfMatch) <= 1 && len(c.IfNoneMatch) <= 1 {
+		return c, nil
+	}
+	info, err := s.Stat(ctx, key, storage.StatOptions{})
+	if err != nil {
+		return c, err
+	}
+	if err := c.CheckRead(info); err != nil {
+		return c, err
+	}
+	return storage.Conditions{IfMatch: []string{info.ETag}}, nil
 }
 
 var checksumMode = []string{"ENABLED"}
@@ -166,7 +186,11 @@ func (s *Storage) Stat(ctx context.Context, key string, opts storage.StatOptions
 	}
 	header := make(http.Header, 10)
 	header["X-Amz-Checksum-Mode"] = checksumMode
-	addConditions(header, opts.Conditions)
+	conditions, err := s.narrow(ctx, key, opts.Conditions)
+	if err != nil {
+		return storage.Info{}, err
+	}
+	addConditions(header, conditions)
 	resp, err := s.send(ctx, &request{op: op, method: http.MethodHead, key: key, header: header})
 	if err != nil {
 		return storage.Info{}, err

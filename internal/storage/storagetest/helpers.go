@@ -124,8 +124,13 @@ func (s *suite) list(opts storage.ListOptions) (entries []string, pages int) {
 	}
 }
 
-// refused reports whether the server cannot hold key.
-func (s *suite) refused(key string) bool { return s.Refused != nil && s.Refused(key) }
+// fate is what the server makes of key.
+func (s *suite) fate(key string) KeyFate {
+	if s.Keys == nil {
+		return Held
+	}
+	return s.Keys(key)
+}
 
 // wantNoDebris fails the check if a write left something behind.
 func (s *suite) wantNoDebris(after string) {

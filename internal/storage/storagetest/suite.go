@@ -20,24 +20,29 @@ type Options struct {
 	ListKeys int
 	// NoKeyUnderKey is set for servers that cannot hold both "a" and "a/b".
 	NoKeyUnderKey bool
-	// OneTagOnly and NoStarOnRead are set for servers that compare If-Match
-	// and If-None-Match of a read with one tag only, or do not know "*" there.
-	OneTagOnly, NoStarOnRead bool
-	// RacyConditions is set for servers that check the condition of a write
-	// and write in two steps, so that two writers can both find it holds.
-	RacyConditions bool
 	// SlashDelimiterOnly is set for servers that fold at "/" only.
 	SlashDelimiterOnly bool
-	// Refused reports, of a key that satisfies storage.ValidateKey, that
-	// the server behind the store cannot hold it. Such a key must be
-	// refused with a semantic error. Nil means that there is none.
-	Refused func(key string) bool
+	// Keys says what the server behind the store makes of a key that
+	// satisfies storage.ValidateKey. Nil means that it holds all of them.
+	Keys func(key string) KeyFate
 	// Debris lists what writes left behind in the store that is not an
 	// object: temporary files, parts, uploads. Nil skips that question.
 	Debris func(t *testing.T, s storage.Storage) []string
 	// Results, if set, is told the outcome of each check by its name.
 	Results func(check string, outcome Outcome)
 }
+
+// KeyFate is what a server makes of a key.
+type KeyFate int
+
+// Fates of keys. A refused key gives a semantic error. One that the server
+// holds under another name than it was given cannot be told by a store and is
+// not tried.
+const (
+	Held KeyFate = iota
+	RefusedKey
+	Mangled
+)
 
 // Outcome is what came of a check.
 type Outcome string
