@@ -34,8 +34,7 @@ func putACL(q *request) error {
 	if q.r.Header.Get("X-Amz-Acl") == "" && !grantsOwnerOnly(body) {
 		return aclNotSupported()
 	}
-	q.w.Header()["Content-Length"] = []string{"0"}
-	q.begin(http.StatusOK)
+	q.done(http.StatusOK)
 	return nil
 }
 

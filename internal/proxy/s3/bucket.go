@@ -27,8 +27,7 @@ func listBuckets(q *request) error {
 
 func headBucket(q *request) error {
 	q.w.Header()["x-amz-bucket-region"] = []string{q.cfg.region()}
-	q.w.Header()["Content-Length"] = []string{"0"}
-	q.begin(http.StatusOK)
+	q.done(http.StatusOK)
 	return nil
 }
 
@@ -42,8 +41,7 @@ func createBucket(q *request) error {
 		return err
 	}
 	q.w.Header()["Location"] = []string{"/" + q.cfg.Bucket}
-	q.w.Header()["Content-Length"] = []string{"0"}
-	q.begin(http.StatusOK)
+	q.done(http.StatusOK)
 	return nil
 }
 
@@ -67,6 +65,8 @@ var bucketReads = map[string]operation{
 		}
 		d.rootText("LocationConstraint", region)
 	}),
+	"versions":     {"ListObjectVersions", listVersions},
+	"uploads":      {"ListMultipartUploads", listUploads},
 	"acl":          fixed("GetBucketAcl", writeACL),
 	"versioning":   fixed("GetBucketVersioning", empty("VersioningConfiguration")),
 	"accelerate":   fixed("GetBucketAccelerateConfiguration", empty("AccelerateConfiguration")),
@@ -97,6 +97,8 @@ var bucketReads = map[string]operation{
 var objectReads = map[string]operation{
 	"":           {"GetObject", getObject},
 	"partNumber": {"GetObject", getObject},
+	"attributes": {"GetObjectAttributes", getAttributes},
+	"uploadId":   {"ListParts", listParts},
 	"acl":        ofObject("GetObjectAcl", writeACL),
 	"tagging": ofObject("GetObjectTagging", func(_ *request, d document) {
 		d.root("Tagging")

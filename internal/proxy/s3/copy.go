@@ -65,42 +65,51 @@ func copyObject(q *request) error {
 			"This copy request is illegal because it is trying to copy an object to itself without changing its metadata.")
 	}
 
-	object, err := q.openSource(source, capabilities)
+	object, err := q.openSource(source, nil, capabilities)
 	if err != nil {
 		return err
 	}
-	body := &copyBody{ctx: q.r.Context(), storage: q.cfg.Storage, key: source, first: object, info: object.Info}
+	body := q.copyBody(source, nil, object)
 	defer body.close()
-	if object.Size > q.cfg.maxObjectBytes() {
-		return refuse("InvalidRequest", http.StatusBadRequest, "The copy source is larger than the maximum of %d bytes.", q.cfg.maxObjectBytes())
+	if body.Size() > q.cfg.maxObjectBytes() {
+		return q.sourceTooLarge()
 	}
 	if !replace {
 		options.Headers, options.Metadata = object.Headers, withoutOwn(object.Metadata)
 	}
 	options.Checksums = object.Checksums
-	info, err := q.cfg.Storage.SetStream(q.r.Context(), q.target.key, body, options)
-	if err != nil {
-		return err
-	}
-	modified := info.ModTime
+	return q.answerSlowly(func() (document, error) {
+		info, err := q.cfg.Storage.SetStream(q.r.Context(), q.target.key, body, options)
+		if err != nil {
+			return document{}, err
+		}
+		q.stats.ServedBy = info.ServedBy
+		return copyResult("CopyObjectResult", clientETag(info, capabilities.Identity), info.ModTime), nil
+	})
+}
+
+func (q *request) sourceTooLarge() error {
+	return refuse("InvalidRequest", http.StatusBadRequest, "The copy source is larger than the maximum of %d bytes.", q.cfg.maxObjectBytes())
+}
+
+func copyResult(root, etag string, modified time.Time) document {
 	if modified.IsZero() {
 		modified = time.Now()
 	}
-	q.servedBy(info.ServedBy)
 	d := newDocument()
-	d.root("CopyObjectResult")
+	d.root(root)
 	d.time("LastModified", modified)
-	d.text("ETag", quote(clientETag(info, capabilities.Identity)))
-	d.close("CopyObjectResult")
-	return q.writeDocument(http.StatusOK, d)
+	d.text("ETag", quote(etag))
+	d.close(root)
+	return d
 }
 
 // openSource opens the source under its conditions. For a copy, whatever does
 // not hold is a failed precondition.
-func (q *request) openSource(key string, capabilities storage.Capabilities) (*storage.Object, error) {
+func (q *request) openSource(key string, part *storage.Range, capabilities storage.Capabilities) (*storage.Object, error) {
 	conditions := parseConditions(q.r.Header, "X-Amz-Copy-Source-")
 	forStore, forFront := passConditions(conditions, capabilities.Identity)
-	object, err := q.cfg.Storage.GetStream(q.r.Context(), key, storage.GetOptions{Conditions: forStore})
+	object, err := q.cfg.Storage.GetStream(q.r.Context(), key, storage.GetOptions{Range: part, Conditions: forStore})
 	if err == nil {
 		if err = checkRead(forFront, object.Info, capabilities.Identity); err != nil {
 			_ = object.Body.Close()
@@ -132,10 +141,19 @@ type copyBody struct {
 	ctx     context.Context
 	storage storage.Storage
 	key     string
+	part    *storage.Range
 	info    storage.Info
+	size    int64
 
 	mu    sync.Mutex
 	first *storage.Object
+}
+
+func (q *request) copyBody(key string, part *storage.Range, object *storage.Object) *copyBody {
+	return &copyBody{
+		ctx: q.r.Context(), storage: q.cfg.Storage, key: key, part: part,
+		info: object.Info, size: object.Length, first: object,
+	}
 }
 
 // Open implements storage.Body.
@@ -150,7 +168,9 @@ func (b *copyBody) Open() (io.ReadCloser, error) {
 	if !b.Replayable() {
 		return nil, storage.ErrConsumed
 	}
-	again, err := b.storage.GetStream(b.ctx, b.key, storage.GetOptions{Conditions: storage.Conditions{IfMatch: []string{b.info.ETag}}})
+	again, err := b.storage.GetStream(b.ctx, b.key, storage.GetOptions{
+		Range: b.part, Conditions: storage.Conditions{IfMatch: []string{b.info.ETag}},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +178,7 @@ func (b *copyBody) Open() (io.ReadCloser, error) {
 }
 
 // Size implements storage.Body.
-func (b *copyBody) Size() int64 { return b.info.Size }
+func (b *copyBody) Size() int64 { return b.size }
 
 // Replayable implements storage.Body.
 func (b *copyBody) Replayable() bool {

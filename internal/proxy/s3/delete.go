@@ -7,8 +7,9 @@ import (
 )
 
 const (
-	// maxXMLBytes bounds the XML that a client sends.
-	maxXMLBytes = 2 << 20
+	// maxXMLBytes bounds the XML that a client sends: 10,000 parts or 1,000
+	// keys, with what belongs to them.
+	maxXMLBytes = 4 << 20
 	// maxDeleteKeys is the most keys of one DeleteObjects.
 	maxDeleteKeys = 1000
 	// deleteWorkers is how many keys of one DeleteObjects are deleted at a time.

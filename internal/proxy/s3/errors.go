@@ -83,6 +83,8 @@ var storageAnswers = map[storage.Code]answer{
 	storage.CodeTooLarge:           {"EntityTooLarge", http.StatusBadRequest, "The object is larger than a backend allows."},
 	storage.CodeRejected:           {"InvalidRequest", http.StatusBadRequest, "A backend rejected the request."},
 	storage.CodeThrottled:          {"SlowDown", http.StatusServiceUnavailable, "Please reduce your request rate."},
+	storage.CodeUploadNotFound:     {"NoSuchUpload", http.StatusNotFound, "The specified upload does not exist. It may have been aborted or completed."},
+	storage.CodeInvalidPart:        {"InvalidPart", http.StatusBadRequest, "One or more of the specified parts could not be found, or its entity tag does not match."},
 	storage.CodeUnavailable:        {"ServiceUnavailable", http.StatusServiceUnavailable, "A backend is not available."},
 
 	storage.CodeAllBackendsDown:        {"ServiceUnavailable", http.StatusServiceUnavailable, "No backend is available for this request."},

@@ -148,15 +148,36 @@ func (q *request) readError(err error) error {
 
 var copyBuffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
-// copyOut sends the content of an object. The bare writer is handed to io, so
-// that a file goes out by sendfile and a buffer in one write.
+// copyOut sends the content of an object. Where the content does not write
+// itself, the bare writer is handed to io, so that a file goes out by sendfile;
+// that path does not hold net/http's own check of the length, hence the limit.
 func (q *request) copyOut(object *storage.Object) error {
 	buffer := copyBuffers.Get().(*[64 << 10]byte)
 	defer copyBuffers.Put(buffer)
-	n, err := io.CopyBuffer(q.w, object.Body, buffer[:])
-	q.stats.BytesOut += n
-	if err == nil && n != object.Length {
-		err = io.ErrUnexpectedEOF
+	if body, ok := object.Body.(io.WriterTo); ok {
+		n, err := body.WriteTo(q.w)
+		q.stats.BytesOut += n
+		if err == nil && n != object.Length {
+			err = io.ErrUnexpectedEOF
+		}
+		return err
 	}
-	return err
+	n, err := io.CopyBuffer(q.w, &io.LimitedReader{R: object.Body, N: object.Length}, buffer[:])
+	q.stats.BytesOut += n
+	switch {
+	case err != nil:
+		return err
+	case n != object.Length:
+		return io.ErrUnexpectedEOF
+	}
+	// The end of the answer is still in net/http's buffer: an error that comes
+	// with the end of the content can keep it there.
+	if n, err := object.Body.Read(buffer[:1]); n > 0 {
+		return errTooLong
+	} else if err != nil && err != io.EOF {
+		return err
+	}
+	return nil
 }
+
+var errTooLong = errors.New("the content is longer than the object")

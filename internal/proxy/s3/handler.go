@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -17,12 +18,15 @@ type Handler struct {
 	started  time.Time
 	config   atomic.Pointer[Config]
 	inFlight atomic.Int64
+	// keepAlive is how long a client is left without a byte of an answer that
+	// takes long to find.
+	keepAlive time.Duration
 }
 
 // New returns a Handler that answers 503 until SetConfig is called.
 func New(opts Options) *Handler {
 	opts = opts.withDefaults()
-	return &Handler{opts: opts, started: opts.Now()}
+	return &Handler{opts: opts, started: opts.Now(), keepAlive: 10 * time.Second}
 }
 
 // SetConfig puts c in the place of the configuration before. Requests that run
@@ -91,8 +95,14 @@ func (q *request) serve(running int64) error {
 		if err := q.authenticate(); err != nil {
 			return err
 		}
+		// A presigned URL may carry in its query what makes a PUT a copy.
+		op = route(q.r.Method, q.target, q.query, q.r.Header)
+		q.stats.Operation = op.name
 	}
 	if err := q.checkTarget(op.name); err != nil {
+		return err
+	}
+	if err := q.countHops(); err != nil {
 		return err
 	}
 	return op.serve(q)
@@ -114,6 +124,24 @@ func (q *request) authenticate() error {
 	if auth.Presigned {
 		hoist(q.r.Header, q.query)
 	}
+	return nil
+}
+
+// countHops refuses a request that came through too many muxes, which are then
+// each other's backends.
+func (q *request) countHops() error {
+	value := q.r.Header.Get(storage.HopHeader)
+	if value == "" {
+		return nil
+	}
+	hops, err := strconv.Atoi(value)
+	if err != nil || hops < 0 {
+		return invalidArgument("%s must be a number.", storage.HopHeader)
+	}
+	if hops >= storage.MaxHops {
+		return storage.Errorf(storage.CodeRecursionDepthExceeded, "", "the request came through %d muxes", hops)
+	}
+	q.r = q.r.WithContext(storage.WithHops(q.r.Context(), hops))
 	return nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/suaveplan/storagemux/internal/storage"
 )
 
-// listing is a ListObjects request of either version, and its page.
+// listing is a request for a listing, and its page.
 type listing struct {
 	prefix, delimiter string
 	// after is where the page begins: marker, start-after or what the token
@@ -22,7 +22,11 @@ type listing struct {
 	marker     string
 	startAfter string
 	token      string
-	page       storage.ListPage
+	// element is what stands for an object, and versions says whether it has
+	// a version.
+	element  string
+	versions bool
+	page     storage.ListPage
 }
 
 func listObjects(q *request) error {
@@ -76,8 +80,34 @@ func listObjectsV2(q *request) error {
 	return q.writeDocument(http.StatusOK, d)
 }
 
+// listVersions lists every object as its null version.
+func listVersions(q *request) error {
+	l, err := q.parseListing()
+	if err != nil {
+		return err
+	}
+	l.marker = q.query.Get("key-marker")
+	l.after, l.owner = l.marker, true
+	if err := q.listPage(&l); err != nil {
+		return err
+	}
+	d := newDocument()
+	d.root("ListVersionsResult")
+	l.writeHead(d, q.cfg.Bucket)
+	d.text("KeyMarker", l.encode(l.marker))
+	d.text("VersionIdMarker", q.query.Get("version-id-marker"))
+	if l.page.Next != "" {
+		d.text("NextKeyMarker", l.encode(l.page.Next))
+		d.text("NextVersionIdMarker", "null")
+	}
+	l.element, l.versions = "Version", true
+	l.writeEntries(d, q)
+	d.close("ListVersionsResult")
+	return q.writeDocument(http.StatusOK, d)
+}
+
 func (q *request) parseListing() (listing, error) {
-	l := listing{prefix: q.query.Get("prefix"), delimiter: q.query.Get("delimiter"), maxKeys: storage.MaxListLimit}
+	l := listing{prefix: q.query.Get("prefix"), delimiter: q.query.Get("delimiter"), maxKeys: storage.MaxListLimit, element: "Contents"}
 	if value := q.query.Get("max-keys"); value != "" {
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 0 {
@@ -171,8 +201,12 @@ func (l *listing) writeHead(d document, bucket string) {
 func (l *listing) writeEntries(d document, q *request) {
 	identity := q.cfg.Storage.Capabilities().Identity
 	for _, object := range l.page.Objects {
-		d.open("Contents")
+		d.open(l.element)
 		d.text("Key", l.encode(object.Key))
+		if l.versions {
+			d.text("VersionId", "null")
+			d.boolean("IsLatest", true)
+		}
 		modified := object.ModTime
 		if modified.IsZero() {
 			modified = q.h.started
@@ -184,7 +218,7 @@ func (l *listing) writeEntries(d document, q *request) {
 		if l.owner {
 			d.owner("Owner")
 		}
-		d.close("Contents")
+		d.close(l.element)
 	}
 	for _, prefix := range l.page.Prefixes {
 		d.open("CommonPrefixes")

@@ -90,28 +90,39 @@ func routeBucket(method string, query sigv4.Query, header http.Header) operation
 
 func routeObject(method string, query sigv4.Query, header http.Header) operation {
 	sub := subresource(query, objectSubresources)
-	switch method {
-	case http.MethodGet:
+	if query.Has("uploadId") {
+		sub = "uploadId"
+	}
+	copies := header.Get("X-Amz-Copy-Source") != ""
+	switch method + " " + sub {
+	case "HEAD ", "HEAD partNumber":
+		return operation{"HeadObject", headObject}
+	case "PUT ":
+		if copies {
+			return operation{"CopyObject", copyObject}
+		}
+		return operation{"PutObject", putObject}
+	case "PUT uploadId":
+		if copies {
+			return operation{"UploadPartCopy", uploadPartCopy}
+		}
+		return operation{"UploadPart", uploadPart}
+	case "PUT acl":
+		return operation{"PutObjectAcl", putACL}
+	case "PATCH ":
+		return operation{"PatchObject", patchObject}
+	case "POST uploads":
+		return operation{"CreateMultipartUpload", createUpload}
+	case "POST uploadId":
+		return operation{"CompleteMultipartUpload", completeUpload}
+	case "DELETE ":
+		return operation{"DeleteObject", deleteObject}
+	case "DELETE uploadId":
+		return operation{"AbortMultipartUpload", abortUpload}
+	}
+	if method == http.MethodGet {
 		if op, ok := objectReads[sub]; ok {
 			return op
-		}
-	case http.MethodHead:
-		if sub == "" {
-			return operation{"HeadObject", headObject}
-		}
-	case http.MethodPut:
-		switch {
-		case sub == "acl":
-			return operation{"PutObjectAcl", putACL}
-		case sub != "":
-		case header.Get("X-Amz-Copy-Source") != "":
-			return operation{"CopyObject", copyObject}
-		default:
-			return operation{"PutObject", putObject}
-		}
-	case http.MethodDelete:
-		if sub == "" {
-			return operation{"DeleteObject", deleteObject}
 		}
 	}
 	return unknown(sub)

@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/suaveplan/storagemux/internal/proxy/sigv4"
@@ -13,20 +14,37 @@ func putObject(q *request) error {
 	if err != nil {
 		return err
 	}
-	info, err := q.store(q.target.key, options)
+	var info storage.Info
+	err = q.store(func(ctx context.Context, body storage.Body, sums storage.Checksums) (err error) {
+		options.Checksums = sums
+		info, err = q.cfg.Storage.SetStream(ctx, q.target.key, body, options)
+		return err
+	})
 	if err != nil {
 		return err
 	}
+	q.servedBy(info.ServedBy)
+	q.stored(clientETag(info, capabilities.Identity))
+	return nil
+}
+
+// stored answers that the content of the request's body is stored.
+func (q *request) stored(etag string) {
 	header := q.w.Header()
-	header["ETag"] = []string{quote(clientETag(info, capabilities.Identity))}
+	header["ETag"] = []string{quote(etag)}
 	q.body.Checksums(func(name, value string) {
 		header[name] = []string{value}
 		header["x-amz-checksum-type"] = []string{"FULL_OBJECT"}
 	})
-	q.servedBy(info.ServedBy)
-	header["Content-Length"] = []string{"0"}
-	q.begin(http.StatusOK)
-	return nil
+	q.done(http.StatusOK)
+}
+
+// done answers without a body.
+func (q *request) done(status int) {
+	if status != http.StatusNoContent {
+		q.w.Header()["Content-Length"] = []string{"0"}
+	}
+	q.begin(status)
 }
 
 // setOptions reads what a PUT says of the object besides its content.
@@ -62,32 +80,33 @@ func (q *request) openBody(limit int64) (*sigv4.Payload, error) {
 	return payload, nil
 }
 
-// store writes the request's body under key. A small one is verified first and
-// can be replayed; of a longer one the storage gets the last piece only once
-// all of it was verified.
-func (q *request) store(key string, options storage.SetOptions) (storage.Info, error) {
+// writeFunc hands a content to a storage, with the digests that are known of it.
+type writeFunc func(ctx context.Context, body storage.Body, sums storage.Checksums) error
+
+// store writes the request's body. A small one is verified first and can be
+// replayed; of a longer one the storage gets the last piece only once all of it
+// was verified.
+func (q *request) store(write writeFunc) error {
 	payload, err := q.openBody(q.cfg.maxObjectBytes())
 	if err != nil {
-		return storage.Info{}, err
+		return err
 	}
 	if payload.Size <= smallBytes {
 		small := newSmallBody(payload.Size)
 		defer small.release()
 		if err := q.body.ReadFull(small.content()); err != nil {
-			return storage.Info{}, err
+			return err
 		}
-		options.Checksums = storage.Checksums(q.body.Sums())
-		return q.cfg.Storage.SetStream(q.r.Context(), key, small, options)
+		return write(q.r.Context(), small, storage.Checksums(q.body.Sums()))
 	}
-	options.Checksums = storage.Checksums(payload.Known())
-	info, err := q.cfg.Storage.SetStream(q.r.Context(), key, &streamedBody{request: q}, options)
+	err = write(q.r.Context(), &streamedBody{request: q}, storage.Checksums(payload.Known()))
 	// What is wrong with the body is the client's affair, whatever the storage
 	// made of it, and a success without the whole body would be none.
 	if bodyErr := q.body.Err(); bodyErr != nil {
-		return storage.Info{}, bodyErr
+		return bodyErr
 	}
 	if err == nil && !q.body.Verified() {
-		return storage.Info{}, refuse(internalError.code, internalError.status, "The content was not read to its end.")
+		return refuse(internalError.code, internalError.status, "The content was not read to its end.")
 	}
-	return info, err
+	return err
 }

@@ -7,46 +7,68 @@ import (
 	"github.com/suaveplan/storagemux/internal/storage"
 )
 
-// A continuation token is a version byte and, in clear or sealed, the last
-// entry of the page before.
+// What clients carry from one request to the next is a version byte and, in
+// clear or sealed, a plain value.
 const (
 	tokenClear  = 1
 	tokenSealed = 2
-
-	tokenPurpose = "list"
 	// maxTokenBytes is beyond every token that we make.
-	maxTokenBytes = 4 << 10
+	maxTokenBytes = 2 * storage.MaxUploadIDBytes
 )
 
-func (c *Config) sealToken(last string) string {
-	raw := append([]byte{tokenClear}, last...)
+// seal makes a token of plain that only open with the same purpose takes.
+func (c *Config) seal(purpose string, plain []byte) string {
+	raw := append([]byte{tokenClear}, plain...)
 	if c.Sealer != nil {
-		raw = append([]byte{tokenSealed}, c.Sealer.Seal(tokenPurpose+"\x00"+c.Bucket, []byte(last))...)
+		raw = append([]byte{tokenSealed}, c.Sealer.Seal(c.purpose(purpose), plain)...)
 	}
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-func (c *Config) openToken(token string) (string, error) {
-	invalid := invalidArgument("The continuation token provided is incorrect.")
+func (c *Config) open(purpose, token string) ([]byte, bool) {
 	if len(token) > maxTokenBytes {
-		return "", invalid
+		return nil, false
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil || len(raw) < 2 {
-		return "", invalid
+		return nil, false
 	}
 	version, raw := raw[0], raw[1:]
 	switch {
 	case version == tokenClear && c.Sealer == nil:
+		return raw, true
 	case version == tokenSealed && c.Sealer != nil:
-		if raw, err = c.Sealer.Open(tokenPurpose+"\x00"+c.Bucket, raw); err != nil {
-			return "", invalid
-		}
+		plain, err := c.Sealer.Open(c.purpose(purpose), raw)
+		return plain, err == nil
 	default:
-		return "", invalid
+		return nil, false
 	}
-	if len(raw) > storage.MaxKeyBytes || !utf8.Valid(raw) {
-		return "", invalid
+}
+
+func (c *Config) purpose(purpose string) string { return c.Bucket + "\x00" + purpose }
+
+const purposeList = "list"
+
+// sealToken makes a continuation token of the last entry of a page.
+func (c *Config) sealToken(last string) string { return c.seal(purposeList, []byte(last)) }
+
+func (c *Config) openToken(token string) (string, error) {
+	raw, ok := c.open(purposeList, token)
+	if !ok || len(raw) == 0 || len(raw) > storage.MaxKeyBytes || !utf8.Valid(raw) {
+		return "", invalidArgument("The continuation token provided is incorrect.")
+	}
+	return string(raw), nil
+}
+
+// sealUpload makes the upload id that clients see. It belongs to its key.
+func (c *Config) sealUpload(key, upload string) string {
+	return c.seal("upload\x00"+key, []byte(upload))
+}
+
+func (c *Config) openUpload(key, id string) (string, error) {
+	raw, ok := c.open("upload\x00"+key, id)
+	if !ok {
+		return "", storage.Errorf(storage.CodeUploadNotFound, "", "the upload id was not made here for this key")
 	}
 	return string(raw), nil
 }
