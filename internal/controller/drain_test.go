@@ -277,7 +277,7 @@ var _ = Describe("deleting a StorageBackend", func() {
 		w.deleteBackend("a")
 		Eventually(func() *muxconfig.Backend { return w.document("one").Backend("a") }).WithTimeout(soon).Should(BeNil())
 		w.expectBackend("a", v1alpha1.ConditionDraining, yes, v1alpha1.ReasonDrainBlocked)
-		Expect(w.backendCondition("a", v1alpha1.ConditionDraining)().Message).To(SatisfyAll(
+		Eventually(func() string { return w.backendCondition("a", v1alpha1.ConditionDraining)().Message }).WithTimeout(soon).Should(SatisfyAll(
 			ContainSubstring("StorageMux two"), Not(ContainSubstring("StorageMux one"))))
 		Expect(w.document("one").Released).To(HaveLen(1))
 		w.editMux("two", func(m *v1alpha1.StorageMux) { m.Spec.Backends = []v1alpha1.Member{{Name: "b"}} })

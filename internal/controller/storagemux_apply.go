@@ -95,11 +95,31 @@ func (r *muxReconciler) applyChild(ctx context.Context, mux *v1alpha1.StorageMux
 		// An object that took the place of this one since is a conflict.
 		object.SetUID(existing.UID)
 	}
-	if err := r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership); err != nil {
+	wanted := object.DeepCopy()
+	err = r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership)
+	if apierrors.IsInvalid(err) && wanted.GetUID() != "" {
+		object = wanted
+		err = r.repair(ctx, object)
+	}
+	if err != nil {
 		return fmt.Errorf("apply %s %s: %w", child.Kind, key, err)
 	}
 	r.applied.keep(mux, child, intent, object)
 	return nil
+}
+
+// repair applies a child that somebody has changed so that, put together with
+// what is wanted, it is invalid: a port of the Service under another number, for
+// one, which an apply leaves beside ours. A merge patch replaces whole lists.
+func (r *muxReconciler) repair(ctx context.Context, object *unstructured.Unstructured) error {
+	data, err := object.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	if err := r.client.Patch(ctx, object.DeepCopy(), client.RawPatch(types.MergePatchType, data), fieldOwner); err != nil {
+		return err
+	}
+	return r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership)
 }
 
 // intentOf returns the child in a form to which an UID can be added, and a hash
