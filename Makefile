@@ -21,7 +21,7 @@ help: ## List the targets
 
 .PHONY: build
 build: ## Build the binaries for this machine into bin/
-	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o bin/ ./cmd/...
+	CGO_ENABLED=0 go build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/...
 
 .PHONY: test
 test: ## Run all tests but the end-to-end ones, with the race detector and a real API server

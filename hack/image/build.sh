@@ -14,7 +14,7 @@ roots=/etc/ssl/certs/ca-certificates.crt
 
 mkdir -p "$folder"
 CGO_ENABLED=0 GOOS=linux run_with_progress "building storagemux for linux/$arch" \
-  go build -trimpath -buildvcs=false -o "$folder/storagemux" \
+  go build -buildvcs=false -o "$folder/storagemux" \
   -ldflags "-s -w -X github.com/suaveplan/storagemux/internal/version.version=$version" ./cmd/storagemux
 
 options=(--binary "$folder/storagemux" --platform "linux/$arch" --dir /tmp

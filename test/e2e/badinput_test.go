@@ -67,12 +67,11 @@ spec:
 			}).Should(Succeed())
 		},
 		Entry("a reference to nothing", "{mode: failover, keyspace: replicated, backends: [{name: ram}, {name: nothing}], proxy: {replicas: 1}}",
-			v1alpha1.ConditionResolvedRefs, v1alpha1.ReasonBackendNotFound, "spec.backends[nothing]"),
+			v1alpha1.ConditionResolvedRefs, v1alpha1.ReasonBackendNotFound, "spec.backends[nothing]", SpecTimeout(3*time.Minute)),
 		Entry("two replicas over a memory backend", "{mode: failover, keyspace: replicated, backends: [{name: ram}], proxy: {replicas: 2}}",
-			v1alpha1.ConditionAccepted, v1alpha1.ReasonSingleReplicaRequired, "spec.proxy.replicas"),
+			v1alpha1.ConditionAccepted, v1alpha1.ReasonSingleReplicaRequired, "spec.proxy.replicas", SpecTimeout(3*time.Minute)),
 		Entry("a Secret that does not exist", "{mode: failover, keyspace: replicated, backends: [{name: ram}], proxy: {replicas: 1}, frontend: {auth: {secretRefs: [{name: nowhere}]}}}",
-			v1alpha1.ConditionResolvedRefs, v1alpha1.ReasonSecretNotFound, "spec.frontend.auth.secretRefs[0]"),
-		SpecTimeout(3*time.Minute),
+			v1alpha1.ConditionResolvedRefs, v1alpha1.ReasonSecretNotFound, "spec.frontend.auth.secretRefs[0]", SpecTimeout(3*time.Minute)),
 	)
 
 	It("is refused by the API server where the schema knows better", func(ctx SpecContext) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,12 +113,20 @@ func eventually(timeout time.Duration, f func(g Gomega), format string, args ...
 func run(ctx context.Context, env []string, name string, args ...string) (string, error) {
 	var stdout, stderr strings.Builder
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(plainEnviron(), env...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		return stdout.String(), fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
 	}
 	return stdout.String(), nil
+}
+
+// plainEnviron is this process's environment without settings that are meant
+// for other S3 clients of the machine.
+func plainEnviron() []string {
+	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		return strings.HasPrefix(entry, "AWS_") || strings.HasPrefix(entry, "RCLONE_")
+	})
 }
 
 // kubectl runs kubectl, and fails the spec if it fails.
