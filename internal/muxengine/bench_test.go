@@ -156,6 +156,9 @@ func BenchmarkReload(b *testing.B) {
 
 // TestHotPathAllocations holds the figures that benchmarks show.
 func TestHotPathAllocations(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector allocates")
+	}
 	ctx := context.Background()
 	get := func(cfg Config) float64 {
 		m, err := New(cfg, Options{})

@@ -1,12 +1,14 @@
 package muxengine
 
 import (
+	"cmp"
 	"context"
 	"go/parser"
 	"go/token"
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,17 +95,19 @@ func TestDrainingBackendIsSkippedByRoundRobin(t *testing.T) {
 	})
 }
 
-// sources returns the package's files by name, tests apart.
+// sources returns the package's files by name, tests apart. MUXENGINE_SOURCE is
+// set when a mutant is tried, which is a copy.
 func sources(t *testing.T) map[string]string {
 	t.Helper()
-	entries, err := os.ReadDir(".")
+	dir := cmp.Or(os.Getenv("MUXENGINE_SOURCE"), ".")
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	files := map[string]string{}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".go") && !strings.HasSuffix(e.Name(), "_test.go") {
-			data, err := os.ReadFile(e.Name())
+			data, err := os.ReadFile(filepath.Join(dir, e.Name()))
 			if err != nil {
 				t.Fatal(err)
 			}

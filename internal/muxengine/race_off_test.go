@@ -1,0 +1,5 @@
+//go:build !race
+
+package muxengine
+
+const raceDetector = false
