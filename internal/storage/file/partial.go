@@ -61,7 +61,7 @@ func (s *Storage) receive(ctx context.Context, root *os.Root, op string, body st
 	if err != nil {
 		return nil, err
 	}
-	if _, err = io.CopyBuffer(struct{ io.Writer }{t.file}, struct{ io.Reader }{r}, make([]byte, copyBuffer)); err != nil {
+	if _, err = copyBody(t.file, r); err != nil {
 		t.discard()
 		if r.Err() != nil {
 			return nil, r.Err()

@@ -10,14 +10,22 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/suaveplan/storagemux/internal/storage"
 )
 
-// copyBuffer is what a write holds in memory.
-const copyBuffer = 128 << 10
+// copyBuffers hold what writes have in memory.
+var copyBuffers = sync.Pool{New: func() any { return new([128 << 10]byte) }}
+
+// copyBody copies from r, which is a client's and not a file.
+func copyBody(w io.Writer, r io.Reader) (int64, error) {
+	buffer := copyBuffers.Get().(*[128 << 10]byte)
+	defer copyBuffers.Put(buffer)
+	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{r}, buffer[:])
+}
 
 // SetStream implements storage.Storage.
 func (s *Storage) SetStream(ctx context.Context, key string, body storage.Body, opts storage.SetOptions) (storage.Info, error) {
@@ -46,7 +54,7 @@ func (s *Storage) SetStream(ctx context.Context, key string, body storage.Body, 
 	}
 	defer tmp.discard()
 	hash := xxhash.New()
-	size, err := io.CopyBuffer(io.MultiWriter(tmp.file, hash), struct{ io.Reader }{r}, make([]byte, copyBuffer))
+	size, err := copyBody(io.MultiWriter(tmp.file, hash), r)
 	if r.Err() != nil {
 		return storage.Info{}, r.Err()
 	}
