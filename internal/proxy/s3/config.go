@@ -57,7 +57,7 @@ type Limits struct {
 
 const (
 	// DefaultMaxInFlight is the bound on requests that run at a time.
-	DefaultMaxInFlight = 4096
+	DefaultMaxInFlight = 2048
 	// MaxObjectBytes is the longest body of one PUT that S3 knows, 5 GiB.
 	MaxObjectBytes = 5 << 30
 	// MaxMetadataBytes is the most that names and values of an object's

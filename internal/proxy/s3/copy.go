@@ -135,8 +135,8 @@ func withoutOwn(metadata map[string]string) map[string]string {
 	return kept
 }
 
-// copyBody is the content of a stored object. Where that has a strong tag it
-// can be read again, and then is still the same.
+// copyBody is the content of a stored object. Where that has a strong tag that
+// every member knows, it can be read again, and then is still the same.
 type copyBody struct {
 	ctx     context.Context
 	storage storage.Storage
@@ -144,6 +144,8 @@ type copyBody struct {
 	part    *storage.Range
 	info    storage.Info
 	size    int64
+	// native says that the tag means the same on every member.
+	native bool
 
 	mu    sync.Mutex
 	first *storage.Object
@@ -153,6 +155,7 @@ func (q *request) copyBody(key string, part *storage.Range, object *storage.Obje
 	return &copyBody{
 		ctx: q.r.Context(), storage: q.cfg.Storage, key: key, part: part,
 		info: object.Info, size: object.Length, first: object,
+		native: q.cfg.Storage.Capabilities().Identity == storage.IdentityNative,
 	}
 }
 
@@ -182,7 +185,7 @@ func (b *copyBody) Size() int64 { return b.size }
 
 // Replayable implements storage.Body.
 func (b *copyBody) Replayable() bool {
-	return b.info.ETag != "" && !strings.HasPrefix(b.info.ETag, "W/")
+	return b.native && b.info.ETag != "" && !strings.HasPrefix(b.info.ETag, "W/")
 }
 
 // close closes the source if no store opened it.

@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"bytes"
 	"encoding/xml"
 	"net/http"
 	"sync"
@@ -117,15 +118,18 @@ func (q *request) deleteOne(object deleteTarget) error {
 	return q.cfg.Storage.Delete(q.r.Context(), object.Key)
 }
 
-// readXML reads and verifies a body that is held in memory.
+// readXML reads and verifies a body that is held in memory. What is held grows
+// with what arrives, not with what was announced.
 func (q *request) readXML() ([]byte, error) {
 	payload, err := q.openBody(maxXMLBytes)
 	if err != nil {
 		return nil, err
 	}
-	body := make([]byte, payload.Size)
-	if err := q.body.ReadFull(body); err != nil {
-		return nil, err
+	if payload.Size <= smallBytes {
+		body := make([]byte, payload.Size)
+		return body, q.body.ReadFull(body)
 	}
-	return body, nil
+	var body bytes.Buffer
+	_, err = q.body.WriteTo(&body)
+	return body.Bytes(), err
 }

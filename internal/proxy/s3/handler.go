@@ -219,6 +219,10 @@ func (q *request) finish() {
 		q.stats.BytesIn = q.body.BytesRead()
 		q.closeBody()
 	}
+	if !q.begun && q.stats.Status == 0 {
+		// A panic is on its way to net/http, which logs it.
+		q.stats.Status, q.stats.ErrorCode, q.stats.Aborted = http.StatusInternalServerError, internalError.code, true
+	}
 	q.stats.Duration = time.Since(q.start)
 	q.h.opts.Metrics.RequestFinished(q.stats)
 	if q.stats.ErrorCode == "" {
