@@ -33,8 +33,8 @@ type documents struct {
 // storedDocument is the content of one version of a config Secret.
 type storedDocument struct {
 	version string
-	// owner is the UID of the mux that the Secret belongs to.
-	owner string
+	// owner is what the Secret belongs to, nil if to nothing.
+	owner *metav1.OwnerReference
 	// document is nil where the Secret holds none that this build can read.
 	document *muxconfig.Document
 	// former are the admin sections of the documents before, newest first:
@@ -45,15 +45,12 @@ type storedDocument struct {
 // formerAdmins is how many admin sections are kept besides the newest.
 const formerAdmins = 2
 
-// errForeign is returned for an object that does not belong to the mux.
-var errForeign = errors.New("the object belongs to somebody else")
-
 func configKey(mux *v1alpha1.StorageMux) types.NamespacedName {
 	return types.NamespacedName{Namespace: mux.Namespace, Name: render.ConfigSecretName(mux.Name)}
 }
 
 // load returns the stored document of mux, nil if there is none, and errForeign
-// if somebody else's Secret has its name.
+// or errFormer if a Secret that is not of this mux has its name.
 func (d *documents) load(ctx context.Context, mux *v1alpha1.StorageMux) (*storedDocument, error) {
 	key := configKey(mux)
 	meta := metadataOf(corev1.SchemeGroupVersion.WithKind("Secret"))
@@ -83,13 +80,11 @@ func (d *documents) loadLive(ctx context.Context, namespace string, muxes []v1al
 	stored := map[string]*storedDocument{}
 	for i := range muxes {
 		mux := &muxes[i]
-		meta := secrets[render.ConfigSecretName(mux.Name)]
-		if meta == nil {
-			continue
-		}
-		one, err := d.resolve(ctx, mux, meta)
+		// One that is not in the list may have lost its labels: resolve
+		// asks for it by name.
+		one, err := d.resolve(ctx, mux, secrets[render.ConfigSecretName(mux.Name)])
 		switch {
-		case errors.Is(err, errForeign):
+		case errors.Is(err, errForeign) || errors.Is(err, errFormer):
 		case err != nil:
 			return nil, err
 		case one != nil:
@@ -122,27 +117,26 @@ func (d *documents) resolve(ctx context.Context, mux *v1alpha1.StorageMux, meta 
 	return d.keep(key, secret).of(mux)
 }
 
+// of returns s if it belongs to mux.
 func (s *storedDocument) of(mux *v1alpha1.StorageMux) (*storedDocument, error) {
-	if s.owner != string(mux.UID) {
-		return nil, errForeign
-	}
-	return s, nil
+	return s, ownership(s.owner, mux)
+}
+
+func (s *storedDocument) ownedBy(uid string) bool {
+	return s.owner != nil && string(s.owner.UID) == uid
 }
 
 // keep remembers the content of secret.
 func (d *documents) keep(key types.NamespacedName, secret *corev1.Secret) *storedDocument {
-	stored := &storedDocument{version: secret.ResourceVersion}
-	if owner := metav1.GetControllerOf(secret); owner != nil {
-		stored.owner = string(owner.UID)
-	}
+	stored := &storedDocument{version: secret.ResourceVersion, owner: metav1.GetControllerOf(secret)}
 	// A document that cannot be read is as good as none: a new one takes its
 	// place, under a revision that status and proxies still know.
-	if document, err := muxconfig.Decode(secret.Data[muxconfig.SecretKey]); err == nil && document.Owner.UID == stored.owner {
+	if document, err := muxconfig.Decode(secret.Data[muxconfig.SecretKey]); err == nil && stored.ownedBy(document.Owner.UID) {
 		stored.document = document
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if before := d.known[key]; before != nil && before.owner == stored.owner {
+	if before := d.known[key]; before != nil && before.owner != nil && stored.ownedBy(string(before.owner.UID)) {
 		stored.former = before.former
 		if before.document != nil && (stored.document == nil || before.document.Admin != stored.document.Admin) {
 			stored.former = append([]muxconfig.Admin{before.document.Admin}, before.former...)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +20,8 @@ const (
 	indexSecrets    = "refs.secrets"
 	indexConfigMaps = "refs.configMaps"
 	indexClaims     = "refs.claims"
+
+	indexDeleting = "deleting"
 )
 
 // addIndexes registers the indexes.
@@ -38,6 +41,9 @@ func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		{&v1alpha1.StorageBackend{}, indexSecrets, func(o client.Object) []string { return backendRefs(o.(*v1alpha1.StorageBackend)).secrets }},
 		{&v1alpha1.StorageBackend{}, indexConfigMaps, func(o client.Object) []string { return backendRefs(o.(*v1alpha1.StorageBackend)).configMaps }},
 		{&v1alpha1.StorageBackend{}, indexClaims, func(o client.Object) []string { return backendRefs(o.(*v1alpha1.StorageBackend)).claims }},
+		{&v1alpha1.StorageBackend{}, indexDeleting, func(o client.Object) []string {
+			return []string{strconv.FormatBool(o.GetDeletionTimestamp() != nil)}
+		}},
 	} {
 		if err := indexer.IndexField(ctx, index.object, index.name, index.names); err != nil {
 			return fmt.Errorf("index %T by %s: %w", index.object, index.name, err)

@@ -63,7 +63,7 @@ func (r *references) secret(ctx context.Context, key types.NamespacedName) (rend
 // secretOf returns the content of a Secret that mux owns, nil if there is none.
 func (r *references) secretOf(ctx context.Context, mux *v1alpha1.StorageMux, name string) (map[string][]byte, error) {
 	meta, data, err := r.secretData(ctx, types.NamespacedName{Namespace: mux.Namespace, Name: name})
-	if err != nil || meta == nil || !belongsTo(meta, mux) {
+	if err != nil || meta == nil || ownership(metav1.GetControllerOf(meta), mux) != nil {
 		return nil, err
 	}
 	return data, nil

@@ -51,8 +51,8 @@ func (r *muxReconciler) applyChildren(ctx context.Context, scope *muxScope) erro
 		switch {
 		case err == nil:
 			continue
-		case errors.Is(err, errForeign):
-			verdict = childConflict(child.Kind, child.Name)
+		case errors.Is(err, errForeign) || errors.Is(err, errFormer):
+			verdict = notOurs(err, child.Kind, child.Name)
 			scope.later(conflictRecheck)
 		case apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err):
 			verdict = render.Verdict{Reason: v1alpha1.ReasonApplyFailed, Message: fmt.Sprintf("%s %s: %v", child.Kind, child.Name, err)}
@@ -85,8 +85,8 @@ func (r *muxReconciler) applyChild(ctx context.Context, mux *v1alpha1.StorageMux
 	case apierrors.IsNotFound(err):
 	case err != nil:
 		return fmt.Errorf("look up %s %s: %w", child.Kind, key, err)
-	case !belongsTo(existing, mux):
-		return errForeign
+	case ownership(metav1.GetControllerOf(existing), mux) != nil:
+		return ownership(metav1.GetControllerOf(existing), mux)
 	case existing.DeletionTimestamp != nil:
 		return nil // its end wakes us
 	case r.applied.same(mux, child, intent, existing):
@@ -180,7 +180,11 @@ func look(child render.Child, o metav1.Object) string {
 	if child.Kind == "Secret" || o.GetGeneration() == 0 {
 		return fmt.Sprint(o.GetUID(), " ", o.GetResourceVersion())
 	}
-	return fmt.Sprint(o.GetUID(), " ", o.GetGeneration(), sorted(o.GetLabels()), sorted(o.GetAnnotations()), o.GetOwnerReferences())
+	var owners []types.UID
+	for _, owner := range o.GetOwnerReferences() {
+		owners = append(owners, owner.UID)
+	}
+	return fmt.Sprint(o.GetUID(), " ", o.GetGeneration(), sorted(o.GetLabels()), sorted(o.GetAnnotations()), owners)
 }
 
 func sorted(m map[string]string) []string {

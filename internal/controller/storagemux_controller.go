@@ -29,8 +29,9 @@ type muxReconciler struct {
 type muxScope struct {
 	mux    *v1alpha1.StorageMux
 	stored *storedDocument
-	// foreign: somebody else's object has the name of the config Secret.
-	foreign bool
+	// notOurs is set where the Secret with the name of the config Secret is
+	// not of this mux.
+	notOurs error
 	pods    []corev1.Pod
 	proxies []status.Proxy
 	facts   render.Facts
@@ -68,7 +69,7 @@ func (r *muxReconciler) Reconcile(ctx context.Context, request reconcile.Request
 	if err := r.writeMuxStatus(ctx, scope, failed); err != nil {
 		failed = errors.Join(failed, err)
 	}
-	r.wakeDraining(scope)
+	r.wakeDraining(ctx, scope)
 	if conflict(failed) {
 		return reconcile.Result{RequeueAfter: conflictPause}, nil
 	}
@@ -118,12 +119,20 @@ func (r *muxReconciler) forgetMux(key types.NamespacedName) {
 	r.budget.forget(objectKey{v1alpha1.KindStorageMux, key})
 }
 
-// wakeDraining lets the StorageBackends that wait for this mux look again.
-func (r *muxReconciler) wakeDraining(scope *muxScope) {
-	for name, b := range scope.facts.Backends {
-		if b.DeletionTimestamp != nil {
-			r.backends.wake(types.NamespacedName{Namespace: scope.mux.Namespace, Name: name})
+// wakeDraining lets the StorageBackends that are being deleted look again: those
+// of this mux at once, and others in a while, since a pod that is gone may have
+// held one that the mux does not even know any more.
+func (r *muxReconciler) wakeDraining(ctx context.Context, scope *muxScope) {
+	names, err := r.graph.backendsWith(ctx, scope.mux.Namespace, indexDeleting, "true")
+	if err != nil {
+		return // the cache ends with the process
+	}
+	for _, name := range names {
+		wait := time.Second
+		if _, ours := scope.facts.Backends[name]; ours {
+			wait = 0
 		}
+		r.backends.wakeAfter(types.NamespacedName{Namespace: scope.mux.Namespace, Name: name}, wait)
 	}
 }
 

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -16,8 +17,8 @@ import (
 // writeDocument stores the next document, if it says something new.
 func (r *muxReconciler) writeDocument(ctx context.Context, scope *muxScope) error {
 	before, next := scope.facts.Stored, scope.result.Document
-	if scope.foreign {
-		v := childConflict("Secret", render.ConfigSecretName(scope.mux.Name))
+	if scope.notOurs != nil {
+		v := notOurs(scope.notOurs, "Secret", render.ConfigSecretName(scope.mux.Name))
 		scope.children = &v
 		scope.result.Document = nil
 		return nil
@@ -58,7 +59,14 @@ func granted(doc *muxconfig.Document, member string) bool {
 	return false
 }
 
-func childConflict(kind, name string) render.Verdict {
+// notOurs says of an object with the name of a child why it is left alone.
+func notOurs(why error, kind, name string) render.Verdict {
+	if errors.Is(why, errFormer) {
+		return render.Verdict{
+			Reason:  v1alpha1.ReasonPending,
+			Message: "waiting until " + kind + " " + name + " of an earlier StorageMux of this name has been removed",
+		}
+	}
 	return render.Verdict{
 		Reason:  v1alpha1.ReasonChildConflict,
 		Message: kind + " " + name + " does not belong to this StorageMux and is left alone; rename or remove it",

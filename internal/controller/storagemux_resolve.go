@@ -23,8 +23,8 @@ import (
 func (r *shared) gather(ctx context.Context, scope *muxScope) error {
 	stored, err := r.documents.load(ctx, scope.mux)
 	switch {
-	case errors.Is(err, errForeign):
-		scope.foreign = true
+	case errors.Is(err, errForeign) || errors.Is(err, errFormer):
+		stored, scope.notOurs = nil, err
 	case err != nil:
 		return err
 	}
