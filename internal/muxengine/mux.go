@@ -134,6 +134,9 @@ func (m *Mux) write(ctx context.Context, n *node, req *request, body storage.Bod
 	req.body = kept
 	rep, err := n.do(ctx, req)
 	hide(&rep.info)
+	if err == nil && rep.info.Version == "" && n.caps.Metadata {
+		rep.info.Version = req.version
+	}
 	return rep.info, err
 }
 

@@ -42,8 +42,11 @@ func withVersion(metadata map[string]string, version string) map[string]string {
 	return clone
 }
 
-// hide takes the version out of what a client sees.
+// hide moves the version out of the metadata, which a client sees.
 func hide(info *storage.Info) {
+	if version := info.Metadata[versionKey]; version != "" {
+		info.Version = version
+	}
 	info.Metadata = withVersion(info.Metadata, "")
 }
 
