@@ -7,5 +7,5 @@ source "$ROOT/hack/cluster/config.sh"
 if ! foreign_kubeconfig; then
   exec "$ROOT/hack/cluster/down.sh"
 fi
-kubectl delete namespace storagemux-demo --ignore-not-found --timeout=5m
+"$ROOT/hack/demo/clear.sh"
 "$("$ROOT/hack/tool.sh" kustomize)" build "$ROOT/config/default" | kubectl delete --ignore-not-found -f -

@@ -8,7 +8,7 @@ source "$ROOT/hack/e2e/prepare.sh"
 began=$SECONDS
 prepare
 cd "$ROOT"
-kubectl delete namespace storagemux-demo --ignore-not-found --timeout=3m >&2
+"$ROOT/hack/demo/clear.sh"
 run_with_progress "compiling the demo" go test -c -o "$CACHE/demo.test" ./test/e2e
 (cd test/e2e && STORAGEMUX_KEEP=true "$CACHE/demo.test" -ginkgo.label-filter=demo -ginkgo.no-color -ginkgo.succinct) ||
   die "the demo missed an expectation (see MISSED above); what it made is still there: kubectl -n storagemux-demo get all"

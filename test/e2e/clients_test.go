@@ -96,7 +96,7 @@ func (b bucket) env() []string {
 // 128 MB, until the front has multipart uploads.
 var awsConfig = sync.OnceValue(func() string {
 	file := filepath.Join(os.TempDir(), fmt.Sprintf("storagemux-aws-%d", os.Getpid()))
-	text := "[default]\ns3 =\n  multipart_threshold = 128MB\n  addressing_style = path\n"
+	text := "[default]\ns3 =\n  multipart_threshold = 128MB\n  addressing_style = path\n  signature_version = s3v4\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		panic(err)
 	}

@@ -19,6 +19,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/suaveplan/storagemux/api/v1alpha1"
 )
@@ -56,6 +57,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv(envKubeconfig))
 	Expect(err).NotTo(HaveOccurred())
 	config.QPS, config.Burst = 50, 100
+	log.SetLogger(GinkgoLogr)
 	scheme := runtime.NewScheme()
 	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
 	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
@@ -191,8 +193,19 @@ metadata:
 		if os.Getenv(envKeep) == "true" {
 			return
 		}
-		kubectl(ctx, "delete", "namespace", name, "--wait=true", "--timeout=3m")
+		removeNamespace(ctx, name)
 	}, NodeTimeout(4*time.Minute))
+}
+
+// removeNamespace removes the muxes first: Kubernetes removes the pods of a
+// namespace before all else, and then looks again after half of their grace
+// period, which for proxies is minutes.
+func removeNamespace(ctx context.Context, name string) {
+	GinkgoHelper()
+	kubectl(ctx, "-n", name, "delete", "storagemuxes", "--all", "--wait=true", "--timeout=1m")
+	kubectl(ctx, "-n", name, "wait", "--for=delete", "pod", "-l", v1alpha1.LabelMux, "--timeout=2m")
+	kubectl(ctx, "-n", name, "delete", "storagebackends", "--all", "--wait=true", "--timeout=1m")
+	kubectl(ctx, "delete", "namespace", name, "--wait=true", "--timeout=2m")
 }
 
 // scale sets a Deployment's replicas, and waits until as many are ready.
