@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -172,6 +173,11 @@ func TestHotPathAllocations(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = obj.Body.Close()
+			for _, b := range m.node.Load().members {
+				for b.state.inFlight.Load() != 0 {
+					runtime.Gosched() // a loser is on its way out
+				}
+			}
 		})
 	}
 	one := get(Config{Mode: ModeFailover, Members: noops(2)})
@@ -184,7 +190,7 @@ func TestHotPathAllocations(t *testing.T) {
 		t.Errorf("a level costs %v allocations, want at most 6", two-one)
 	}
 	race2, race3 := get(Config{Mode: ModeMirror, Members: noops(2)}), get(Config{Mode: ModeMirror, Members: noops(3)})
-	if race3-race2 > 6.9 { // what losers do may fall into the next run
+	if race3-race2 > 6 {
 		t.Errorf("a raced member costs %v allocations, want at most 6", race3-race2)
 	}
 	t.Log(strings.TrimSpace(fmt.Sprintln("get", one, "level", two-one, "raced member", race3-race2)))

@@ -398,6 +398,7 @@ func TestDrainOfANestedMuxEndsWhatRunsOnItsLeaves(t *testing.T) {
 			r.stores[0].fail(nil)
 			r.stores[1].fail(nil)
 			r.mustGet("k", "hello")
+			synctest.Wait()
 			if r.stores[0].count("get") != 2 {
 				t.Fatalf("%s: the mux is not back", inner)
 			}

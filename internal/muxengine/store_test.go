@@ -245,7 +245,7 @@ func (f *fake) SetStream(ctx context.Context, key string, body storage.Body, opt
 }
 
 func (f *fake) read(ctx context.Context, body storage.Body) ([]byte, error) {
-	r, err := body.Open()
+	r, err := storage.OpenBody(ctx, "SetStream", body, storage.Checksums{})
 	if err != nil {
 		return nil, err
 	}
