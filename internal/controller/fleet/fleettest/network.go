@@ -33,13 +33,53 @@ func (n *Network) Dial(ctx context.Context, _, address string) (net.Conn, error)
 	}
 	ours, theirs := net.Pipe()
 	select {
-	case l.conns <- theirs:
+	case l.conns <- buffer(theirs):
 		return ours, nil
 	case <-l.closed:
 		return nil, fmt.Errorf("dial %s: connection refused", address)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// bufferedConn is a pipe whose writes do not wait for the reader, as on a real
+// network: without that, two ends that write at once never end.
+type bufferedConn struct {
+	net.Conn
+	written chan []byte
+	closed  chan struct{}
+	once    sync.Once
+}
+
+func buffer(conn net.Conn) net.Conn {
+	b := &bufferedConn{Conn: conn, written: make(chan []byte, 1024), closed: make(chan struct{})}
+	go func() {
+		for {
+			select {
+			case data := <-b.written:
+				if _, err := conn.Write(data); err != nil {
+					return
+				}
+			case <-b.closed:
+				return
+			}
+		}
+	}()
+	return b
+}
+
+func (b *bufferedConn) Write(data []byte) (int, error) {
+	select {
+	case b.written <- append([]byte(nil), data...):
+		return len(data), nil
+	case <-b.closed:
+		return 0, net.ErrClosed
+	}
+}
+
+func (b *bufferedConn) Close() error {
+	b.once.Do(func() { close(b.closed) })
+	return b.Conn.Close()
 }
 
 func (n *Network) listen(ip string) (*listener, error) {
