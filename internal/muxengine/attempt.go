@@ -53,7 +53,13 @@ const clientStall = 5 * time.Second
 
 // begin starts an attempt on m, which has admitted it.
 func (c *call) begin(m *member, cl claim, req *request, index, count int) *attempt {
-	a := &attempt{call: c, m: m, req: req, index: index, count: count, claim: cl, started: c.node.mux.now()}
+	return c.beginIn(&attempt{}, m, cl, req, index, count)
+}
+
+// beginIn is begin with the attempt's memory, which is zero.
+func (c *call) beginIn(a *attempt, m *member, cl claim, req *request, index, count int) *attempt {
+	a.call, a.m, a.req, a.index, a.count, a.claim = c, m, req, index, count, cl
+	a.started = c.node.mux.now()
 	a.ctx, a.cancel = c.ctx, noCancel
 	if m.nested == nil || c.shape() != walk {
 		// A walk into a mux below needs no context of its own: what may

@@ -16,13 +16,15 @@ func (c *call) race() (reply, error) {
 		req: c.req, done: make(chan outcome, len(runners)),
 		attempts: make([]*attempt, 0, len(runners)),
 	}
+	room := make([]attempt, len(runners))
 	for _, m := range runners {
 		cl, answer := c.admit(m, c.req.op, c.forced)
 		if answer != admitted {
 			c.full = c.full || answer == isFull
 			continue
 		}
-		r.attempts = append(r.attempts, c.begin(m, cl, &r.req, len(r.attempts), len(runners)))
+		i := len(r.attempts)
+		r.attempts = append(r.attempts, c.beginIn(&room[i], m, cl, &r.req, i, len(runners)))
 	}
 	c.attempts = len(r.attempts)
 	for _, a := range r.attempts {
