@@ -96,7 +96,7 @@ func (a *attempt) run() (reply, error) {
 
 func (a *attempt) ask() (reply, error) {
 	if below := a.m.below(); below != nil {
-		return below.do(a.ctx, a.req)
+		return below.do(a.ctx, a.req.below(a.m))
 	}
 	rep, err := a.try()
 	if err != nil && a.retryable(err) {

@@ -81,7 +81,7 @@ func (c *call) byMode() (reply, error) {
 }
 
 func (c *call) shape() executor {
-	if c.req.op == opResume {
+	if c.req.op == opResume || c.pinned() != nil {
 		return walk
 	}
 	return c.node.mode.executor(c.req.op)
@@ -100,6 +100,11 @@ func (c *call) prepare() {
 	}
 	if c.shape() != walk {
 		// Everybody takes part, those that are due as well.
+		return
+	}
+	if m := c.pinned(); m != nil {
+		c.front = m
+		p.tried.add(m.index)
 		return
 	}
 	now := n.mux.now()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -566,6 +567,54 @@ func TestConditionalWritesThroughAMirrorHaveOneWinner(t *testing.T) {
 		wg.Wait()
 		if won != 1 || r.stores[0].content("k") != r.stores[2].content("k") {
 			t.Fatalf("%d winners", won)
+		}
+	})
+}
+
+func TestPagesOfAListingStayWithOneMember(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, mode := range []Mode{ModeRoundRobin, ModeMirror, ModeStickyByKey, ModeWeighted} {
+			for _, shape := range []option{inMode(mode), nest(mode, ModeMirror)} {
+				r := newRig(t, 4, withWeights(1, 1, 1, 1), inMode(mode), shape, withMembers(func(_ int, m *Member) { m.Weight = weightOf(1) }))
+				for i := range 10 {
+					r.everywhere(fmt.Sprint("key", i), "x")
+				}
+				pin := &ListPin{}
+				ctx := WithListPin(t.Context(), pin)
+				page, err := r.List(ctx, storage.ListOptions{Limit: 3})
+				if err != nil || pin.Member == "" {
+					t.Fatalf("%s: got %+v, %v", mode, page, err)
+				}
+				synctest.Wait()
+				first := pin.Member
+				var before []int
+				for _, f := range r.stores {
+					before = append(before, f.count("list"))
+				}
+				for page.Next != "" {
+					if page, err = r.List(ctx, storage.ListOptions{Limit: 3, After: page.Next}); err != nil || pin.Member != first {
+						t.Fatalf("%s: the listing moved from %s to %s, %v", mode, first, pin.Member, err)
+					}
+				}
+				synctest.Wait()
+				for i, f := range r.stores {
+					want := before[i]
+					if strings.HasSuffix(first, f.name) {
+						want += 3
+					}
+					if f.count("list") != want {
+						t.Fatalf("%s: %s was asked %d times, want %d", mode, f.name, f.count("list"), want)
+					}
+				}
+				for _, f := range r.stores {
+					if strings.HasSuffix(first, f.name) {
+						f.fail(unavailable())
+					}
+				}
+				if _, err = r.List(ctx, storage.ListOptions{Limit: 3}); err != nil || pin.Member == first {
+					t.Fatalf("%s: got %v from %s", mode, err, pin.Member)
+				}
+			}
 		}
 	})
 }

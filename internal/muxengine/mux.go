@@ -150,7 +150,15 @@ func (m *Mux) Delete(ctx context.Context, key string) error {
 // List implements storage.Storage. In keyspace spread it merges the listings of
 // all members.
 func (m *Mux) List(ctx context.Context, opts storage.ListOptions) (storage.ListPage, error) {
-	rep, err := m.node.Load().do(ctx, &request{op: opList, list: opts})
+	req := &request{op: opList, list: opts}
+	pin := listPinOf(ctx)
+	if pin != nil {
+		req.pin = pin.Member
+	}
+	rep, err := m.node.Load().do(ctx, req)
+	if pin != nil && err == nil {
+		pin.Member = rep.info.ServedBy
+	}
 	return rep.page, err
 }
 

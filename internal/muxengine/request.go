@@ -46,6 +46,8 @@ type request struct {
 	body   storage.Body
 	// version is what set carries as the object's version, "" for none.
 	version string
+	// pin is the path of the leaf that a listing began with.
+	pin string
 	// same is the object that opResume must find.
 	same *identityOf
 }
