@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,6 +38,7 @@ type world struct {
 	namespace string
 	network   *fleettest.Network
 	options   Options
+	wrap      func(http.RoundTripper) http.RoundTripper
 	stop      func()
 	pods      map[string]*simulatedPod
 }
@@ -72,7 +75,11 @@ func newWorld(adjust ...func(*Options)) *world {
 func (w *world) startOperator() {
 	GinkgoHelper()
 	ctx, cancel := context.WithCancel(context.Background())
-	mgr, err := NewManager(ctx, server, w.options)
+	config := rest.CopyConfig(server)
+	if w.wrap != nil {
+		config.Wrap(w.wrap)
+	}
+	mgr, err := NewManager(ctx, config, w.options)
 	Expect(err).NotTo(HaveOccurred())
 	var ended sync.WaitGroup
 	ended.Go(func() {
