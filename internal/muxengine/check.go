@@ -3,15 +3,19 @@ package muxengine
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/suaveplan/storagemux/internal/storage"
 )
 
-// checker is the running active check of one leaf.
+// checker is the running active check of one leaf. A reload that changes only
+// what is checked does not disturb the rhythm.
 type checker struct {
-	member *member
-	cancel context.CancelFunc
+	state    *state
+	interval time.Duration
+	member   atomic.Pointer[member]
+	cancel   context.CancelFunc
 }
 
 // setCheck starts, restarts or stops the active check as m asks for.
@@ -20,8 +24,8 @@ func (st *state) setCheck(m *member, wanted bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.check != nil {
-		old := st.check.member
-		if wanted && old.cfg.HealthCheck == m.cfg.HealthCheck && old.leaf == m.leaf {
+		if wanted && st.check.interval == m.cfg.HealthCheck.Interval {
+			st.check.member.Store(m)
 			return
 		}
 		st.check.cancel()
@@ -37,20 +41,22 @@ func (st *state) setCheck(m *member, wanted bool) {
 		return
 	}
 	ctx, cancel := context.WithCancel(st.mux.ctx)
-	st.check = &checker{member: m, cancel: cancel}
-	st.mux.background(func(context.Context) { (&checker{member: m}).run(ctx) })
+	c := &checker{state: st, interval: m.cfg.HealthCheck.Interval, cancel: cancel}
+	c.member.Store(m)
+	st.check = c
+	st.mux.background(func(context.Context) { c.run(ctx) })
 }
 
 // run checks the leaf until ctx ends.
 func (c *checker) run(ctx context.Context) {
-	ticker := time.NewTicker(c.member.cfg.HealthCheck.Interval)
+	ticker := time.NewTicker(c.interval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			c.member.state.checked(c.check(ctx), ctx)
+			c.state.checked(ctx, c.check(ctx))
 		}
 	}
 }
@@ -58,7 +64,7 @@ func (c *checker) run(ctx context.Context) {
 // check asks once. Unlike for requests, an answer that means no is a failure
 // too: bad credentials are nothing that a healthy backend has.
 func (c *checker) check(parent context.Context) error {
-	m := c.member
+	m := c.member.Load()
 	limit := m.cfg.HealthCheck.Timeout
 	if limit <= 0 {
 		limit = m.cfg.HealthCheck.Interval
@@ -77,7 +83,7 @@ func (c *checker) check(parent context.Context) error {
 }
 
 // checked tells the member's health how an active check went.
-func (st *state) checked(err error, ctx context.Context) {
+func (st *state) checked(ctx context.Context, err error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if ctx.Err() != nil {
