@@ -131,6 +131,9 @@ func (st *state) tryComplete() {
 	}
 	if d.leaving && !d.removed {
 		d.removed = true
+		if st.idle != nil {
+			st.idle.Stop()
+		}
 		st.emit(Event{Topic: TopicBackendRemoved})
 		d.endWait()
 		st.mux.forgetState(st)
@@ -154,10 +157,13 @@ func (st *state) revive() bool {
 	return !st.drain.removed
 }
 
-// stopTimer ends the wait for the deadline.
+// stopTimer ends the waits for the deadline and for the idle probe.
 func (st *state) stopTimer() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	if st.idle != nil {
+		st.idle.Stop()
+	}
 	if st.drain.timer != nil {
 		st.drain.timer.Stop()
 	}

@@ -427,3 +427,28 @@ func TestFailureOfOneBackendLeavesTheOthersUntouched(t *testing.T) {
 		}
 	})
 }
+
+func TestBackendThatNobodyAsksIsProbedOnceItsCooldownIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2, func(_ *Config, opts *Options) { opts.IdleProbe = time.Second })
+		r.everywhere("k", "hello")
+		r.stores[0].fail(unavailable())
+		r.mustGet("k", "hello")
+		time.Sleep(1999 * time.Millisecond)
+		wantCounts(t, r.stores, "stat", 0, 0)
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		wantCounts(t, r.stores, "stat", 1, 0)
+		if s := r.member("a"); s.State != StateDown || s.ConsecutiveFailures != 2 {
+			t.Fatalf("after a probe that failed: %+v", s)
+		}
+		r.stores[0].fail(nil)
+		time.Sleep(3 * time.Second) // a cooldown of two seconds, and one more
+		synctest.Wait()
+		if s := r.member("a"); s.State != StateUp {
+			t.Fatalf("after a probe that succeeded: %+v", s)
+		}
+		time.Sleep(time.Hour)
+		wantCounts(t, r.stores, "stat", 2, 0)
+	})
+}

@@ -2,6 +2,7 @@ package muxengine
 
 import (
 	"io"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 )
@@ -22,6 +23,10 @@ type Options struct {
 	Rand func() uint64
 	// Hash replaces FNV-1a under StickyFNV1aModulo.
 	Hash func(key string) uint32
+	// IdleProbe is how long after its cooldown a member that no request
+	// has asked is probed all the same, so that its state is true also where
+	// nobody calls. Zero leaves all probing to requests.
+	IdleProbe time.Duration
 	// Spool keeps bodies so that they can be read again. Nil is a
 	// NewMemorySpool of DefaultSpoolBudget.
 	Spool Spool

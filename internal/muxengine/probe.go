@@ -34,6 +34,35 @@ func (m *member) probeInBackground(now int64) {
 	}
 }
 
+// armIdleProbe sets the clock for the probe that happens without a request; mu
+// is held.
+func (st *state) armIdleProbe(now int64) {
+	until := st.health.until.Load()
+	if st.mux.opts.IdleProbe <= 0 || until == never || st.drain.removed || st.mux.closed.Load() {
+		return
+	}
+	wait := max(0, time.Duration(until-now)) + st.mux.opts.IdleProbe
+	if st.idle == nil {
+		st.idle = time.AfterFunc(wait, st.idleProbe)
+	} else {
+		st.idle.Reset(wait)
+	}
+}
+
+// idleProbe probes the member if it is still down, and looks again later.
+func (st *state) idleProbe() {
+	if !st.health.down.Load() {
+		return
+	}
+	now := st.mux.now()
+	if m := st.member.Load(); !m.granted() {
+		m.probeInBackground(now)
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.armIdleProbe(now)
+}
+
 // probe asks a leaf that is down whether it is alive, on the right v, and
 // judges it by the answer. It reports whether the leaf is.
 func (m *member) probe(ctx context.Context, v verdict) bool {

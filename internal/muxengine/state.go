@@ -40,6 +40,8 @@ type state struct {
 	// drained is the part of drain that Stats shows.
 	drained atomic.Pointer[DrainStats]
 	check   *checker
+	// idle probes a member that is down and that nobody asks.
+	idle *time.Timer
 
 	running runningList
 }
@@ -167,6 +169,9 @@ func (st *state) failed(b *breaker, v verdict, err error) {
 	st.mux.refresh()
 	if tookDown {
 		st.wentDown(now, storage.CodeOf(err), err)
+	}
+	if b == &st.health {
+		st.armIdleProbe(now)
 	}
 }
 

@@ -71,6 +71,10 @@ type port struct {
 	server   *http.Server
 }
 
+// idleProbe is how long after its cooldown a store that no client asks for is
+// probed: what a proxy reports must come true without clients too.
+const idleProbe = time.Second
+
 // New makes a Server. It does not listen yet.
 func New(opts Options) (*Server, error) {
 	spooled, err := spool.New(opts.Spool)
@@ -85,7 +89,7 @@ func New(opts Options) (*Server, error) {
 	s.applier = &applier{
 		log: opts.Log, hub: s.hub, front: s.front, gate: s.gate, metrics: s.metrics, open: opts.open,
 	}
-	s.applier.engine = muxengine.Options{Spool: spooled, Events: s.applier.event}
+	s.applier.engine = muxengine.Options{Spool: spooled, Events: s.applier.event, IdleProbe: idleProbe}
 	s.drains = newDrainWatch(opts.Log, s.hub, s.facts)
 	s.applier.progressed = s.drains.kick
 	s.health = &health{applied: s.applied}
