@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -22,6 +23,7 @@ const (
 	indexClaims     = "refs.claims"
 
 	indexDeleting = "deleting"
+	indexPods     = "mux"
 )
 
 // addIndexes registers the indexes.
@@ -41,6 +43,7 @@ func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		{&v1alpha1.StorageBackend{}, indexSecrets, func(o client.Object) []string { return backendRefs(o.(*v1alpha1.StorageBackend)).secrets }},
 		{&v1alpha1.StorageBackend{}, indexConfigMaps, func(o client.Object) []string { return backendRefs(o.(*v1alpha1.StorageBackend)).configMaps }},
 		{&v1alpha1.StorageBackend{}, indexClaims, func(o client.Object) []string { return backendRefs(o.(*v1alpha1.StorageBackend)).claims }},
+		{&corev1.Pod{}, indexPods, func(o client.Object) []string { return []string{o.GetLabels()[v1alpha1.LabelMux]} }},
 		{&v1alpha1.StorageBackend{}, indexDeleting, func(o client.Object) []string {
 			return []string{strconv.FormatBool(o.GetDeletionTimestamp() != nil)}
 		}},
@@ -204,8 +207,14 @@ func (g graph) muxesNaming(ctx context.Context, index string, o client.Object) [
 			names = append(names, direct[i].Name)
 		}
 	}
-	slices.Sort(names)
-	return requests(o.GetNamespace(), slices.Compact(names))
+	return requests(o.GetNamespace(), union(names, nil))
+}
+
+// union returns the names of both lists, sorted and each once.
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 func requests(namespace string, names []string) []reconcile.Request {

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,25 +15,38 @@ import (
 	"github.com/suaveplan/storagemux/internal/render"
 )
 
-// listPods returns the proxy pods of a namespace that exist, by mux, those
-// without a process that could still run left out. An empty mux asks for all.
-func listPods(ctx context.Context, reader client.Reader, namespace, mux string) (map[string][]corev1.Pod, error) {
+// cachedPods returns the proxy pods of a mux that exist.
+func cachedPods(ctx context.Context, cache client.Reader, mux types.NamespacedName) ([]corev1.Pod, error) {
+	list := &corev1.PodList{}
+	if err := cache.List(ctx, list, client.InNamespace(mux.Namespace), client.MatchingFields{indexPods: mux.Name}); err != nil {
+		return nil, fmt.Errorf("list the proxy pods of StorageMux %s: %w", mux, err)
+	}
+	return existing(list.Items), nil
+}
+
+// livePods returns the proxy pods of a namespace that exist, by mux, as the API
+// server knows them. An empty mux asks for all.
+func livePods(ctx context.Context, live client.Reader, namespace, mux string) (map[string][]corev1.Pod, error) {
 	wanted := client.MatchingLabels{v1alpha1.LabelName: v1alpha1.LabelNameValue, v1alpha1.LabelManagedBy: v1alpha1.LabelManagedByValue}
 	if mux != "" {
 		wanted[v1alpha1.LabelMux] = mux
 	}
 	list := &corev1.PodList{}
-	if err := reader.List(ctx, list, client.InNamespace(namespace), wanted); err != nil {
+	if err := live.List(ctx, list, client.InNamespace(namespace), wanted); err != nil {
 		return nil, fmt.Errorf("list the proxy pods of namespace %s: %w", namespace, err)
 	}
 	pods := map[string][]corev1.Pod{}
-	for i := range list.Items {
-		pod := &list.Items[i]
-		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
-			pods[pod.Labels[v1alpha1.LabelMux]] = append(pods[pod.Labels[v1alpha1.LabelMux]], *pod)
-		}
+	for _, pod := range existing(list.Items) {
+		pods[pod.Labels[v1alpha1.LabelMux]] = append(pods[pod.Labels[v1alpha1.LabelMux]], pod)
 	}
 	return pods, nil
+}
+
+// existing leaves out pods without a process that could still run.
+func existing(pods []corev1.Pod) []corev1.Pod {
+	return slices.DeleteFunc(pods, func(p corev1.Pod) bool {
+		return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+	})
 }
 
 // proxiesOf joins the pods of a mux with what the fleet has heard of them.

@@ -187,12 +187,7 @@ func (r *muxReconciler) muxesOfBackend(ctx context.Context, o client.Object) []r
 	if err != nil {
 		return nil // the cache ends with the process
 	}
-	for _, seen := range r.fleet.Namespace(o.GetNamespace()) {
-		if mux := seen.Target.Mux.Name; !slices.Contains(names, mux) && reports(seen.Report, o) {
-			names = append(names, mux)
-		}
-	}
-	return requests(o.GetNamespace(), names)
+	return requests(o.GetNamespace(), union(names, r.fleet.Holders(string(o.GetUID()))))
 }
 
 func backendsOfMux(_ context.Context, o client.Object) []reconcile.Request {

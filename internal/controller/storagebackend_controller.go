@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -136,33 +135,18 @@ func (r *backendReconciler) gatherBackend(ctx context.Context, scope *backendSco
 	if err != nil {
 		return err
 	}
-	pods, err := listPods(ctx, r.client, b.Namespace, "")
-	if err != nil {
-		return err
-	}
 	// A mux that does not list it any more, and whose proxies still have it,
 	// uses it too.
-	for mux := range pods {
-		if !slices.Contains(users, mux) && r.mentions(types.NamespacedName{Namespace: b.Namespace, Name: mux}, b) {
-			users = append(users, mux)
+	scope.users = union(users, r.fleet.Holders(string(b.UID)))
+	for _, mux := range scope.users {
+		key := types.NamespacedName{Namespace: b.Namespace, Name: mux}
+		pods, err := cachedPods(ctx, r.client, key)
+		if err != nil {
+			return err
 		}
-	}
-	slices.Sort(users)
-	scope.users = users
-	for _, mux := range users {
-		scope.proxies = append(scope.proxies, proxiesOf(r.fleet, types.NamespacedName{Namespace: b.Namespace, Name: mux}, pods[mux])...)
+		scope.proxies = append(scope.proxies, proxiesOf(r.fleet, key, pods)...)
 	}
 	return nil
-}
-
-// mentions reports whether a proxy of mux says that it has the backend.
-func (r *shared) mentions(mux types.NamespacedName, b metav1.Object) bool {
-	for _, o := range r.fleet.Observations(mux) {
-		if reports(o.Report, b) {
-			return true
-		}
-	}
-	return false
 }
 
 // writeBackendStatus is the last step of every pass: one write, if something
@@ -198,11 +182,11 @@ func (r *backendReconciler) writeBackendStatus(ctx context.Context, scope *backe
 }
 
 var backendTransitions = []transition{
-	{v1alpha1.ConditionAccepted, metav1.ConditionFalse, warning},
-	{v1alpha1.ConditionResolvedRefs, metav1.ConditionFalse, warning},
-	{v1alpha1.ConditionResolvedRefs, metav1.ConditionTrue, normal},
-	{v1alpha1.ConditionReachable, metav1.ConditionFalse, warning},
-	{v1alpha1.ConditionReachable, metav1.ConditionTrue, normal},
+	{v1alpha1.ConditionAccepted, metav1.ConditionFalse, warning, ""},
+	{v1alpha1.ConditionResolvedRefs, metav1.ConditionFalse, warning, ""},
+	{v1alpha1.ConditionResolvedRefs, metav1.ConditionTrue, normal, ""},
+	// That a store is down or up again is told by the proxies' own events.
+	{v1alpha1.ConditionReachable, metav1.ConditionFalse, warning, v1alpha1.ReasonBadCredentials},
 }
 
 // tellBlocked records that a drain has come to a stop, and why.

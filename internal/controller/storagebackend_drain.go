@@ -29,7 +29,7 @@ func (r *backendReconciler) gatherDrain(ctx context.Context, scope *backendScope
 	if err != nil {
 		return err
 	}
-	pods, err := listPods(ctx, r.live, b.Namespace, "")
+	pods, err := livePods(ctx, r.live, b.Namespace, "")
 	if err != nil {
 		return err
 	}

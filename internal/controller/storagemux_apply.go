@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -49,7 +50,7 @@ func (r *muxReconciler) applyChildren(ctx context.Context, scope *muxScope) erro
 		err := r.applyChild(ctx, scope.mux, child)
 		var verdict render.Verdict
 		switch {
-		case err == nil:
+		case err == nil || ending(err):
 			continue
 		case errors.Is(err, errForeign) || errors.Is(err, errFormer):
 			verdict = notOurs(err, child.Kind, child.Name)
@@ -66,6 +67,12 @@ func (r *muxReconciler) applyChildren(ctx context.Context, scope *muxScope) erro
 		}
 	}
 	return failed
+}
+
+// ending reports whether nothing can be created any more because the namespace
+// is being deleted, and the mux with it.
+func ending(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 // applyChild applies one child unless it already has this form.

@@ -29,6 +29,9 @@ func (r *muxReconciler) writeDocument(ctx context.Context, scope *muxScope) erro
 	stored, err := r.documents.write(ctx, scope.mux, scope.stored, next)
 	if err != nil {
 		scope.result.Document = before
+		if ending(err) {
+			return nil
+		}
 		return err
 	}
 	log.FromContext(ctx).Info("wrote a new document", "revision", next.Revision, "backends", len(next.Backends), "leaving", len(scope.result.Drains))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -122,16 +123,19 @@ func (r *shared) readReferences(ctx context.Context, namespace string, refs refN
 // gatherProxies reads the pods: live while a member is on its way out, because
 // a pod that the cache does not know yet may hold it.
 func (r *shared) gatherProxies(ctx context.Context, scope *muxScope) error {
-	var reader client.Reader = r.client
+	var err error
+	key := client.ObjectKeyFromObject(scope.mux)
 	if anyLeaving(scope) {
-		reader = r.live
+		var pods map[string][]corev1.Pod
+		pods, err = livePods(ctx, r.live, key.Namespace, key.Name)
+		scope.pods = pods[key.Name]
+	} else {
+		scope.pods, err = cachedPods(ctx, r.client, key)
 	}
-	pods, err := listPods(ctx, reader, scope.mux.Namespace, scope.mux.Name)
 	if err != nil {
 		return err
 	}
-	scope.pods = pods[scope.mux.Name]
-	scope.proxies = proxiesOf(r.fleet, types.NamespacedName{Namespace: scope.mux.Namespace, Name: scope.mux.Name}, scope.pods)
+	scope.proxies = proxiesOf(r.fleet, key, scope.pods)
 	scope.facts.Proxies = facts(scope.proxies)
 	for _, p := range scope.facts.Proxies {
 		if p.Report != nil && p.Report.Applied != nil {

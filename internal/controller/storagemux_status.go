@@ -51,16 +51,18 @@ type transition struct {
 	condition string
 	status    metav1.ConditionStatus
 	kind      string
+	// reason narrows it down, where others are told in another way.
+	reason string
 }
 
 var muxTransitions = []transition{
-	{v1alpha1.ConditionAccepted, metav1.ConditionFalse, warning},
-	{v1alpha1.ConditionResolvedRefs, metav1.ConditionFalse, warning},
-	{v1alpha1.ConditionResolvedRefs, metav1.ConditionTrue, normal},
-	{v1alpha1.ConditionProgrammed, metav1.ConditionTrue, normal},
-	{v1alpha1.ConditionReady, metav1.ConditionTrue, normal},
-	{v1alpha1.ConditionReady, metav1.ConditionFalse, warning},
-	{v1alpha1.ConditionStalled, metav1.ConditionTrue, warning},
+	{v1alpha1.ConditionAccepted, metav1.ConditionFalse, warning, ""},
+	{v1alpha1.ConditionResolvedRefs, metav1.ConditionFalse, warning, ""},
+	{v1alpha1.ConditionResolvedRefs, metav1.ConditionTrue, normal, ""},
+	{v1alpha1.ConditionProgrammed, metav1.ConditionTrue, normal, ""},
+	{v1alpha1.ConditionReady, metav1.ConditionTrue, normal, ""},
+	{v1alpha1.ConditionReady, metav1.ConditionFalse, warning, ""},
+	{v1alpha1.ConditionStalled, metav1.ConditionTrue, warning, ""},
 }
 
 // tellConditions records the conditions that have come into a state, or into
@@ -68,12 +70,13 @@ var muxTransitions = []transition{
 func (r *shared) tellConditions(object client.Object, before, after []metav1.Condition, transitions []transition) {
 	for _, t := range transitions {
 		now := meta.FindStatusCondition(after, t.condition)
-		if now == nil || now.Status != t.status {
+		if now == nil || now.Status != t.status || t.reason != "" && t.reason != now.Reason {
 			continue
 		}
 		was := meta.FindStatusCondition(before, t.condition)
-		if was == nil && t.kind == normal && t.condition == v1alpha1.ConditionResolvedRefs {
-			continue // that all is in order from the start is not news
+		// Before anything was said, only what is wrong with the spec is news.
+		if was == nil && (t.condition == v1alpha1.ConditionReady || t.kind == normal && t.condition == v1alpha1.ConditionResolvedRefs) {
+			continue
 		}
 		if was == nil || was.Status != now.Status || was.Reason != now.Reason {
 			r.events.one(object, t.kind, now.Reason, t.condition, "%s", now.Message)

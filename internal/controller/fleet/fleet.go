@@ -102,7 +102,8 @@ type Fleet struct {
 
 	mu      sync.Mutex
 	muxes   map[types.NamespacedName]*group
-	started context.Context // nil until Start
+	holders map[string]map[*poller]bool // by the UID that a report mentions
+	started context.Context             // nil until Start
 	pollers sync.WaitGroup
 }
 
@@ -114,7 +115,10 @@ type group struct {
 
 // New returns a Fleet that polls once Start is called.
 func New(options Options) *Fleet {
-	return &Fleet{options: options.withDefaults(), muxes: map[types.NamespacedName]*group{}}
+	return &Fleet{
+		options: options.withDefaults(),
+		muxes:   map[types.NamespacedName]*group{}, holders: map[string]map[*poller]bool{},
+	}
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
@@ -157,7 +161,7 @@ func (f *Fleet) Sync(mux types.NamespacedName, access Access, targets []Target) 
 		if p := g.pods[t.UID]; p != nil && p.target == t {
 			continue
 		} else if p != nil {
-			p.end()
+			f.drop(p)
 		}
 		p := newPoller(f, t)
 		g.pods[t.UID] = p
@@ -167,7 +171,7 @@ func (f *Fleet) Sync(mux types.NamespacedName, access Access, targets []Target) 
 	}
 	for uid, p := range g.pods {
 		if !wanted[uid] {
-			p.end()
+			f.drop(p)
 			delete(g.pods, uid)
 		}
 	}
@@ -198,21 +202,54 @@ func (f *Fleet) Observations(mux types.NamespacedName) map[string]Observation {
 	return seen
 }
 
-// Namespace returns the observations of all proxies in one namespace.
-func (f *Fleet) Namespace(namespace string) []Observation {
+// Holders returns the names of the muxes whose proxies, in their last report,
+// have the resource with this UID.
+func (f *Fleet) Holders(uid string) []string {
 	f.mu.Lock()
-	pollers := []*poller{}
-	for mux, g := range f.muxes {
-		if mux.Namespace == namespace {
-			pollers = slices.AppendSeq(pollers, maps.Values(g.pods))
+	defer f.mu.Unlock()
+	var names []string
+	for p := range f.holders[uid] {
+		names = append(names, p.target.Mux.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// holds notes that p's report mentions the resources with these UIDs, and no
+// others.
+func (f *Fleet) holds(p *poller, uids map[string]bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !p.ended {
+		f.setHolds(p, uids)
+	}
+}
+
+// setHolds is called with f.mu held.
+func (f *Fleet) setHolds(p *poller, uids map[string]bool) {
+	for uid := range p.held {
+		if !uids[uid] {
+			if delete(f.holders[uid], p); len(f.holders[uid]) == 0 {
+				delete(f.holders, uid)
+			}
 		}
 	}
-	f.mu.Unlock()
-	seen := make([]Observation, 0, len(pollers))
-	for _, p := range pollers {
-		seen = append(seen, p.observation())
+	for uid := range uids {
+		if f.holders[uid] == nil {
+			f.holders[uid] = map[*poller]bool{}
+		}
+		f.holders[uid][p] = true
 	}
-	return seen
+	p.held = uids
+}
+
+// drop ends p. It is called with f.mu held.
+func (f *Fleet) drop(p *poller) {
+	p.ended = true
+	f.setHolds(p, nil)
+	if p.cancel != nil {
+		p.cancel()
+	}
 }
 
 func (f *Fleet) access(mux types.NamespacedName) Access {

@@ -255,15 +255,15 @@ func TestAPodThatIsNotWatchedAnyMoreIsForgotten(t *testing.T) {
 		defer p.Stop()
 		r.watch(access(r.doc))
 		time.Sleep(time.Second)
-		if seen := r.fleet.Namespace("ns"); len(seen) != 1 {
-			t.Fatalf("%d proxies in the namespace, want 1", len(seen))
+		if holders := r.fleet.Holders("uid"); len(holders) != 1 || holders[0] != "assets" {
+			t.Fatalf("holders %v, want assets", holders)
 		}
 		r.fleet.Sync(muxKey, access(r.doc), nil)
 		if seen := r.fleet.Observations(muxKey); len(seen) != 0 {
 			t.Fatalf("still seen: %+v", seen)
 		}
-		if seen := r.fleet.Namespace("ns"); len(seen) != 0 {
-			t.Fatalf("still seen: %+v", seen)
+		if holders := r.fleet.Holders("uid"); len(holders) != 0 {
+			t.Fatalf("still holders: %v", holders)
 		}
 	})
 }

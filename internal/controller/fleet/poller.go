@@ -45,7 +45,11 @@ type poller struct {
 	target Target
 	client *client
 	born   time.Time
+
+	// These belong to the fleet's lock.
 	cancel context.CancelFunc
+	ended  bool
+	held   map[string]bool // UIDs, see Fleet.Holders
 
 	mu       sync.Mutex
 	report   *muxconfig.Report
@@ -57,12 +61,6 @@ type poller struct {
 
 func newPoller(f *Fleet, t Target) *poller {
 	return &poller{fleet: f, target: t, client: newClient(f, t), born: time.Now()}
-}
-
-func (p *poller) end() {
-	if p.cancel != nil {
-		p.cancel()
-	}
 }
 
 func (p *poller) run(ctx context.Context) {
@@ -119,6 +117,13 @@ func (p *poller) answered(report *muxconfig.Report) {
 	}
 	if events := p.newEvents(before, report); len(events) > 0 {
 		p.fleet.options.Happened(p.target, report, events)
+	}
+	if before == nil || before.BootID != report.BootID || before.Seq != report.Seq {
+		uids := map[string]bool{}
+		for i := range report.Members {
+			uids[report.Members[i].UID] = true
+		}
+		p.fleet.holds(p, uids)
 	}
 	state := recovered || before == nil || before.BootID != report.BootID || before.Seq != report.Seq
 	if state || figuresMoved(before, report) {
