@@ -40,7 +40,9 @@ func (m *Mux) install(cfg *Config) {
 	after.walkMembers(func(b *member) {
 		st := b.state
 		st.member.Store(b)
-		st.limit.Store(int64(b.cfg.MaxInFlight))
+		if b.leaf != nil {
+			st.limit.Store(int64(b.cfg.MaxInFlight))
+		}
 		if b.drain.Phase == DrainNone {
 			// What is back must be open before a request can choose it.
 			st.setDrain(b.drain, false)

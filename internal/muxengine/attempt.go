@@ -96,7 +96,7 @@ func (a *attempt) run() (reply, error) {
 
 func (a *attempt) ask() (reply, error) {
 	if below := a.m.below(); below != nil {
-		return below.do(a.ctx, a.req.below(a.m))
+		return below.do(a.ctx, a.req.below(a.m), a)
 	}
 	rep, err := a.try()
 	if err != nil && a.retryable(err) {
@@ -183,6 +183,16 @@ func (a *attempt) dropSlow() {
 	a.cancel(storage.CauseTimeout)
 }
 
+// tooSlow reports whether the member, or a mux around it, was dropped.
+func (a *attempt) tooSlow() bool {
+	for ; a != nil; a = a.call.parent {
+		if a.slow.Load() {
+			return true
+		}
+	}
+	return false
+}
+
 // drain and lose end the attempt from outside.
 func (a *attempt) drain() {
 	if a.m.nested != nil && a.call.shape() == walk {
@@ -203,12 +213,12 @@ func (a *attempt) explain(err error) error {
 	op := a.req.op
 	var e *storage.Error
 	switch {
+	case a.tooSlow():
+		e = storage.Errorf(storage.CodeBackendTimeout, op.String(), "the backend took the body at less than %d bytes a second", slowRate).WithCause(storage.CauseTimeout)
 	case a.call.ctx.Err() != nil:
 		e = storage.Errorf(storage.CodeBackendAborted, op.String(), "the caller left").WithCause(context.Cause(a.call.ctx))
 	case a.bodyFailed() != nil:
 		e = bodyError(op, a.bodyFailed())
-	case a.slow.Load():
-		e = storage.Errorf(storage.CodeBackendTimeout, op.String(), "the backend took the body at less than %d bytes a second", slowRate).WithCause(storage.CauseTimeout)
 	case a.expired.Load():
 		e = storage.Errorf(storage.CodeBackendTimeout, op.String(), "no sign of life for %s", a.m.timeout).WithCause(storage.CauseTimeout)
 		if op.writes() && a.sentAll.Load() {
@@ -255,7 +265,7 @@ func (a *attempt) judge(err error) {
 		st.forget(a.claim)
 		return
 	}
-	if a.slow.Load() {
+	if a.tooSlow() {
 		// Being alive is not enough to be given bytes again.
 		st.failed(&st.space, a.claim.space, err)
 	}
@@ -318,11 +328,10 @@ func (r *sentReader) Read(p []byte) (int, error) {
 	a := r.attempt
 	a.timer.Stop()
 	asked := a.call.node.mux.now()
-	a.pace.asking.Store(asked)
+	a.asks(asked)
 	n, err := r.ReadCloser.Read(p)
 	waited := a.call.node.mux.now() - asked
-	a.pace.waited.Add(waited)
-	a.pace.asking.Store(0)
+	a.takes(int64(n), waited)
 	if waited >= int64(clientStall) {
 		a.stalled.Store(true)
 	}
@@ -330,7 +339,6 @@ func (r *sentReader) Read(p []byte) (int, error) {
 		a.slow.Store(true)
 	}
 	r.left -= int64(n)
-	a.pace.taken.Add(int64(n))
 	if err == io.EOF || r.left == 0 {
 		a.sentAll.Store(true)
 	}

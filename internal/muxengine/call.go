@@ -14,10 +14,12 @@ import (
 // call is one operation on one mux.
 type call struct {
 	node *node
-	ctx  context.Context
-	req  request
-	pick pick
-	span trace.Span
+	// parent is the attempt of the mux around this one, nil for a caller's.
+	parent *attempt
+	ctx    context.Context
+	req    request
+	pick   pick
+	span   trace.Span
 
 	// front is a member that is down and due, whose turn it would be if it
 	// were up: the call is its probe.
@@ -43,9 +45,9 @@ type call struct {
 	obj    storage.Object
 }
 
-// do executes req on the mux.
-func (n *node) do(ctx context.Context, req *request) (reply, error) {
-	c := &call{node: n, ctx: ctx, req: *req}
+// do executes req on the mux; parent is the attempt that it is part of.
+func (n *node) do(ctx context.Context, req *request, parent *attempt) (reply, error) {
+	c := &call{node: n, ctx: ctx, req: *req, parent: parent}
 	n.core.calls.Add(1)
 	c.startSpan()
 	rep, err := c.execute()

@@ -192,3 +192,25 @@ func TestFanOutEndsWithItsCaller(t *testing.T) {
 		}
 	})
 }
+
+func TestMuxThatIsTooSlowIsDroppedAndItsLeafKnowsWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 4, nest(ModeMirror, ModeFailover))
+		data := strings.Repeat("x", 1<<20)
+		r.stores[2].at(1 << 10)
+		began := time.Now()
+		if _, err := r.SetStream(t.Context(), "k", once(data), storage.SetOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > 3*time.Second {
+			t.Fatalf("it took %s", took)
+		}
+		if e := r.told(TopicFanoutPartial); len(e) != 1 || !slices.Equal(e[0].Failed, []string{"pair1"}) {
+			t.Fatalf("got %+v", e)
+		}
+		leaves := r.member("pair1").Nested.Members
+		if leaves[0].State != StateDown || leaves[1].State != StateUp || r.stores[3].count("set") != 0 {
+			t.Fatalf("got %+v", leaves)
+		}
+	})
+}

@@ -2,6 +2,7 @@ package muxengine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -41,6 +42,9 @@ type modelStore struct {
 func (s *modelStore) attempts() int64 {
 	return int64(s.count("get", "stat", "set", "delete", "list") - s.count("probe"))
 }
+
+// maxModelMembers is the most members that a mux of the model has.
+const maxModelMembers = 6
 
 const (
 	faultNone = iota
@@ -147,8 +151,13 @@ func (m *model) request(r int) {
 		_, _, err = storage.Get(short, m.mux, key)
 		cancel()
 	}
-	if err != nil && storage.CodeOf(err) == "" {
+	var e *storage.Error
+	switch {
+	case err == nil:
+	case !errors.As(err, &e):
 		m.t.Errorf("an error without a code: %v", err)
+	case e.AttemptCount > 2*maxModelMembers:
+		m.t.Errorf("%d attempts for one call: %v", e.AttemptCount, err)
 	}
 }
 
@@ -172,7 +181,7 @@ func (m *model) change() {
 	}
 	switch m.rng.IntN(6) {
 	case 0:
-		if len(cfg.Members) < 6 {
+		if len(cfg.Members) < maxModelMembers {
 			_ = m.mux.AddBackend(m.member(2, weighted))
 		}
 	case 1:

@@ -103,7 +103,7 @@ func (m *Mux) Capabilities() storage.Capabilities { return m.node.Load().caps }
 // GetStream implements storage.Storage. A body that breaks is resumed on the
 // next member if that one holds the same version.
 func (m *Mux) GetStream(ctx context.Context, key string, opts storage.GetOptions) (*storage.Object, error) {
-	rep, err := m.node.Load().do(ctx, &request{op: opGet, key: key, get: opts})
+	rep, err := m.node.Load().do(ctx, &request{op: opGet, key: key, get: opts}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (m *Mux) write(ctx context.Context, n *node, req *request, body storage.Bod
 	kept := newContent(body, m.opts.Spool)
 	defer kept.close()
 	req.body = kept
-	rep, err := n.do(ctx, req)
+	rep, err := n.do(ctx, req, nil)
 	hide(&rep.info)
 	if err == nil && rep.info.Version == "" && n.caps.Metadata {
 		rep.info.Version = req.version
@@ -143,7 +143,7 @@ func (m *Mux) write(ctx context.Context, n *node, req *request, body storage.Bod
 // Delete implements storage.Storage. In keyspace spread it succeeds only if
 // every member confirms it.
 func (m *Mux) Delete(ctx context.Context, key string) error {
-	_, err := m.node.Load().do(ctx, &request{op: opDelete, key: key})
+	_, err := m.node.Load().do(ctx, &request{op: opDelete, key: key}, nil)
 	return err
 }
 
@@ -155,7 +155,7 @@ func (m *Mux) List(ctx context.Context, opts storage.ListOptions) (storage.ListP
 	if pin != nil {
 		req.pin = pin.Member
 	}
-	rep, err := m.node.Load().do(ctx, req)
+	rep, err := m.node.Load().do(ctx, req, nil)
 	if pin != nil && err == nil {
 		pin.Member = rep.info.ServedBy
 	}
@@ -164,7 +164,7 @@ func (m *Mux) List(ctx context.Context, opts storage.ListOptions) (storage.ListP
 
 // Stat implements storage.Storage.
 func (m *Mux) Stat(ctx context.Context, key string, opts storage.StatOptions) (storage.Info, error) {
-	rep, err := m.node.Load().do(ctx, &request{op: opStat, key: key, stat: opts})
+	rep, err := m.node.Load().do(ctx, &request{op: opStat, key: key, stat: opts}, nil)
 	hide(&rep.info)
 	return rep.info, err
 }

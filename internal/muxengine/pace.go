@@ -43,6 +43,23 @@ func (p *pace) busy(began, now int64) int64 {
 	return now - began - waited
 }
 
+// asks notes that the member asks for more of the body, and with it the muxes
+// around it.
+func (a *attempt) asks(now int64) {
+	for ; a != nil; a = a.call.parent {
+		a.pace.asking.Store(now)
+	}
+}
+
+// takes notes that the member got n bytes after waiting for them.
+func (a *attempt) takes(n, waited int64) {
+	for ; a != nil; a = a.call.parent {
+		a.pace.taken.Add(n)
+		a.pace.waited.Add(waited)
+		a.pace.asking.Store(0)
+	}
+}
+
 // newPacer returns the pacer of a write, which does nothing for one without body.
 func newPacer(c *call) *pacer {
 	p := &pacer{}
@@ -55,7 +72,7 @@ func newPacer(c *call) *pacer {
 
 // begun is told of each attempt.
 func (p *pacer) begun(a *attempt) {
-	if !p.active || a.m.leaf == nil {
+	if !p.active {
 		return
 	}
 	p.mu.Lock()

@@ -102,7 +102,7 @@ func (s *stream) resume() {
 	c.req.op, c.req.same = opResume, &s.object
 	c.req.get = storage.GetOptions{Range: &storage.Range{First: s.offset, Last: s.end - 1}}
 	c.prepare()
-	c.pick.tried = c.failed
+	c.pick.tries, c.pick.draws, c.pick.tried = 0, 0, c.failed
 	if _, failed := c.walkOn(); failed != nil {
 		s.fail(err)
 	}

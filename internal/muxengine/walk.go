@@ -18,7 +18,7 @@ func (c *call) walk() (reply, error) {
 func (c *call) walkOn() (reply, error) {
 	for range len(c.node.members) + 2 {
 		m, force, ok := c.next()
-		if !ok {
+		if !ok || c.ctx.Err() != nil {
 			break
 		}
 		if c.req.op.carriesBody() && c.last != nil && !c.req.body.Replayable() {
