@@ -61,6 +61,14 @@ install.yaml: ## Write dist/install.yaml, which installs the operator with IMAGE
 	mkdir -p dist
 	$(call tool,kustomize) build config/default | sed 's|localhost/storagemux:dev|$(IMAGE)|' >dist/install.yaml
 
+.PHONY: conformance
+conformance: ## Write docs/conformance.md from the output of the engine's tests
+	go run ./hack/conformance
+
+.PHONY: mutants
+mutants: ## Show that the engine's tests can fail: break the engine in small ways and expect them to notice
+	go run ./hack/conformance -mutants
+
 ##@ A cluster
 
 .PHONY: cluster-up
