@@ -84,7 +84,7 @@ func (c *content) Open() (io.ReadCloser, error) {
 func (c *content) failure() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.err == io.EOF {
+	if errors.Is(c.err, io.EOF) {
 		return nil
 	}
 	return c.err

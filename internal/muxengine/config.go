@@ -23,10 +23,10 @@ const (
 type Keyspace string
 
 const (
-	// KeyspaceReplicated: every member holds every key, so that the first
+	// KeyspaceReplicated says that every member holds every key, so that the first
 	// member's not-found is the answer. It is the default.
 	KeyspaceReplicated Keyspace = "replicated"
-	// KeyspaceSpread: a key may live on any one member, so that a not-found
+	// KeyspaceSpread says that a key may live on any one member, so that a not-found
 	// looks further and is the answer only if every member gave it.
 	KeyspaceSpread Keyspace = "spread"
 )
@@ -183,12 +183,12 @@ type HealthCheck struct {
 type DrainPhase int
 
 const (
-	// DrainNone: the member is not being removed.
+	// DrainNone means that the member is not being removed.
 	DrainNone DrainPhase = iota
-	// DrainWritesRefused: the member takes reads and deletes, no other
+	// DrainWritesRefused means that the member takes reads and deletes, no other
 	// writes. Its state is draining.
 	DrainWritesRefused
-	// DrainGranted: the member is not chosen any more. What runs on it may
+	// DrainGranted means that the member is not chosen any more. What runs on it may
 	// finish until the deadline.
 	DrainGranted
 )

@@ -21,7 +21,6 @@ type model struct {
 	t     *testing.T
 	rng   *rand.Rand
 	mux   *Mux
-	cfg   Config
 	names int
 	// leaves by name; a name is never used again.
 	leaves map[string]*modelStore

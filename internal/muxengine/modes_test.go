@@ -410,7 +410,7 @@ func TestMirrorReadTakesTheFirstAnswer(t *testing.T) {
 			t.Fatalf("got %+v, %v after %s", obj, err, time.Since(began))
 		}
 		synctest.Wait()
-		if cause, _ := causes.Load("c"); cause != storage.CauseLostRace {
+		if cause, _ := causes.Load("c"); !errors.Is(cause.(error), storage.CauseLostRace) {
 			t.Fatalf("the loser saw %v", cause)
 		}
 		_ = obj.Body.Close()

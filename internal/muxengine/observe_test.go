@@ -24,7 +24,7 @@ func withSpans(spans *tracetest.SpanRecorder) option {
 func attributesOf(span trace.ReadOnlySpan) map[string]string {
 	m := map[string]string{}
 	for _, kv := range span.Attributes() {
-		m[string(kv.Key)] = kv.Value.Emit()
+		m[string(kv.Key)] = kv.Value.String()
 	}
 	return m
 }

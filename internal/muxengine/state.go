@@ -68,7 +68,7 @@ const (
 // set. What was admitted ends with release.
 func (st *state) admit(op operation, force bool) (claim, admission) {
 	var c claim
-	ok := true
+	var ok bool
 	if c.health = st.health.begin(); st.health.down.Load() {
 		if c.health, ok = st.health.claim(st.mux.now(), force); !ok {
 			return claim{}, isDown

@@ -45,9 +45,9 @@ func (s *stream) Read(p []byte) (int, error) {
 			continue
 		}
 		n, err := s.readOnce(p)
-		if err == io.EOF {
-			s.err = err
-			return n, err
+		if errors.Is(err, io.EOF) {
+			s.err = io.EOF
+			return n, io.EOF
 		}
 		s.broken = err
 		if err == nil || n > 0 {
@@ -76,7 +76,7 @@ func (s *stream) readOnce(p []byte) (int, error) {
 		return n - int(over), errors.New("the body is longer than was announced")
 	}
 	s.offset += int64(n)
-	if err == io.EOF && s.offset < s.end {
+	if errors.Is(err, io.EOF) && s.offset < s.end {
 		err = io.ErrUnexpectedEOF
 	}
 	return n, err
@@ -127,7 +127,7 @@ func (s *stream) Close() error {
 	}
 	s.closed = true
 	err := s.endAttempt(nil)
-	if s.err == io.EOF {
+	if errors.Is(s.err, io.EOF) {
 		s.call.endSpan(nil)
 	} else {
 		s.call.endSpan(s.err)
