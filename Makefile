@@ -36,7 +36,7 @@ fmt: ## Format the Go code
 
 .PHONY: lint
 lint: ## Check the Go code, the import table among it
-	$(call tool,golangci-lint) run --concurrency 2 --timeout 30m
+	$(call tool,golangci-lint) run --concurrency 2
 
 .PHONY: verify
 verify: ## Check all that needs no test: generated files, formatting, lint, scripts, go.mod
