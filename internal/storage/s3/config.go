@@ -1,7 +1,6 @@
 package s3
 
 import (
-	"crypto/x509"
 	"net"
 	"net/url"
 	"strings"
@@ -113,18 +112,6 @@ func (c Config) target() (target, error) {
 	}
 	t.before += "/" + t.bucket
 	return t, nil
-}
-
-// roots returns the trusted certificates, nil for the system's.
-func (c Config) roots() (*x509.CertPool, error) {
-	if len(c.CABundle) == 0 {
-		return nil, nil
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(c.CABundle) {
-		return nil, invalid("the CA bundle holds no PEM certificate")
-	}
-	return pool, nil
 }
 
 func invalid(format string, args ...any) error {

@@ -6,5 +6,5 @@
 // Every write carries a commit token, so that a server can tell a whole body
 // from one that was cut: see put.go.
 //
-// It imports package storage and nothing else of this module.
+// It imports packages storage and wire, and nothing else of this module.
 package s3

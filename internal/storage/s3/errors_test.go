@@ -1,9 +1,7 @@
 package s3
 
 import (
-	"net/http"
 	"testing"
-	"time"
 
 	"github.com/suaveplan/storagemux/internal/storage"
 )
@@ -56,18 +54,6 @@ func TestAnswersMeanWhatTheySay(t *testing.T) {
 				t.Errorf("%d %q means %s, %s; want %s, %s", tt.status, tt.code, err.Code, storage.Classify(err), tt.want, tt.class)
 			}
 		})
-	}
-}
-
-func TestRetryAfterIsReadInBothForms(t *testing.T) {
-	for value, want := range map[string]time.Duration{
-		"": 0, "7": 7 * time.Second, "-3": 0, "soon": 0,
-		"Mon, 01 Jun 2026 10:00:30 GMT": 30 * time.Second, "Mon, 01 Jun 2026 09:00:00 GMT": 0,
-	} {
-		h := http.Header{"Retry-After": {value}, "Date": {"Mon, 01 Jun 2026 10:00:00 GMT"}}
-		if got := retryAfter(h); got != want {
-			t.Errorf("%q is %s, want %s", value, got, want)
-		}
 	}
 }
 

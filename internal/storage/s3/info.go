@@ -3,10 +3,10 @@ package s3
 import (
 	"encoding/base64"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/suaveplan/storagemux/internal/storage"
+	"github.com/suaveplan/storagemux/internal/storage/wire"
 )
 
 const metadataPrefix = "X-Amz-Meta-"
@@ -14,7 +14,7 @@ const metadataPrefix = "X-Amz-Meta-"
 // infoOf returns what the headers of an answer to GET or HEAD say of key.
 func infoOf(key string, size int64, h http.Header) storage.Info {
 	info := storage.Info{
-		Key: key, Size: size, ETag: unquote(h.Get("ETag")),
+		Key: key, Size: size, ETag: wire.Unquote(h.Get("ETag")),
 		Headers: storage.Headers{
 			ContentType:        h.Get("Content-Type"),
 			CacheControl:       h.Get("Cache-Control"),
@@ -53,27 +53,10 @@ func withoutChunked(encoding string) string {
 	return strings.Join(kept, ", ")
 }
 
-func unquote(etag string) string {
-	if weak, is := strings.CutPrefix(etag, "W/"); is {
-		return "W/" + unquote(weak)
-	}
-	return strings.Trim(etag, `"`)
-}
-
-func quote(etag string) string {
-	if etag == "*" {
-		return etag
-	}
-	if weak, is := strings.CutPrefix(etag, "W/"); is {
-		return "W/" + quote(weak)
-	}
-	return `"` + etag + `"`
-}
-
 func quoteList(tags []string) string {
 	quoted := make([]string, len(tags))
 	for i, tag := range tags {
-		quoted[i] = quote(tag)
+		quoted[i] = wire.Quote(tag)
 	}
 	return strings.Join(quoted, ", ")
 }
@@ -151,19 +134,4 @@ func objectHeaders(opts storage.SetOptions) http.Header {
 		h.Set(metadataPrefix+name, value)
 	}
 	return h
-}
-
-// contentRange parses "bytes 5-9/20".
-func contentRange(value string) (first, last, size int64, ok bool) {
-	value, ok = strings.CutPrefix(value, "bytes ")
-	part, total, ok2 := strings.Cut(value, "/")
-	from, to, ok3 := strings.Cut(part, "-")
-	if !ok || !ok2 || !ok3 {
-		return 0, 0, 0, false
-	}
-	var errs [3]error
-	first, errs[0] = strconv.ParseInt(from, 10, 64)
-	last, errs[1] = strconv.ParseInt(to, 10, 64)
-	size, errs[2] = strconv.ParseInt(total, 10, 64)
-	return first, last, size, errs == [3]error{} && first >= 0 && first <= last && last < size
 }

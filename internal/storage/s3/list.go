@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/suaveplan/storagemux/internal/storage"
+	"github.com/suaveplan/storagemux/internal/storage/wire"
 )
 
 // maxListBody bounds what is read of one page: a thousand keys of 1,024 bytes,
@@ -68,7 +69,7 @@ func (s *Storage) offer(pager *storage.Pager, p *page) bool {
 			if key == "" {
 				continue // an object named like the prefix is not ours
 			}
-			if !pager.Add(storage.Info{Key: key, Size: o.Size, ModTime: o.LastModified.UTC(), ETag: unquote(o.ETag)}) {
+			if !pager.Add(storage.Info{Key: key, Size: o.Size, ModTime: o.LastModified.UTC(), ETag: wire.Unquote(o.ETag)}) {
 				return false
 			}
 			continue
@@ -107,7 +108,7 @@ func (s *Storage) page(ctx context.Context, opts storage.ListOptions, token stri
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxListBody))
 	if err != nil {
-		return nil, unanswered(ctx, op, "", err, false)
+		return nil, wire.Unanswered(ctx, op, "", err, false)
 	}
 	var p page
 	if err := xml.Unmarshal(data, &p); err != nil {

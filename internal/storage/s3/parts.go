@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/suaveplan/storagemux/internal/storage"
+	"github.com/suaveplan/storagemux/internal/storage/wire"
 )
 
 // cleanUpTimeout bounds the removal of what a failed upload left in the store,
@@ -200,7 +201,7 @@ func (w *write) complete(upload string, list []part) (answer http.Header, etag s
 	}
 	var result struct{ ETag string }
 	if err := xml.Unmarshal(got.body, &result); err != nil {
-		return nil, "", unanswered(w.ctx, w.op, w.key, err, true)
+		return nil, "", wire.Unanswered(w.ctx, w.op, w.key, err, true)
 	}
 	return got.header, result.ETag, nil
 }
@@ -225,6 +226,6 @@ func (s *Storage) abort(key, upload string) {
 	defer cancel()
 	resp, err := s.send(ctx, &request{op: "Abort", method: http.MethodDelete, key: key, query: query{{"uploadId", upload}}})
 	if err == nil {
-		drain(resp)
+		wire.Drain(resp)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/suaveplan/storagemux/internal/storage"
+	"github.com/suaveplan/storagemux/internal/storage/wire"
 )
 
 // What tells the store that it has a whole body, the commit token, is
@@ -138,7 +139,7 @@ func (w *write) send(ctx context.Context, r *request, c *content) (http.Header, 
 		answer, err = io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 		_ = resp.Body.Close()
 		if err != nil {
-			err = unanswered(caller, w.op, w.key, err, true)
+			err = wire.Unanswered(caller, w.op, w.key, err, true)
 		}
 	}
 	if c != nil {
@@ -146,7 +147,7 @@ func (w *write) send(ctx context.Context, r *request, c *content) (http.Header, 
 			cancel()
 			_ = w.body.Close()
 		}
-		c.readers.Wait()
+		c.Wait()
 	}
 	// The body's own fault comes first: it is why the request broke.
 	if broken := w.body.Err(); broken != nil {
@@ -189,7 +190,7 @@ func (w *write) stream(size int64) (storage.Info, error) {
 		header["Expect"] = []string{"100-continue"}
 	}
 	sums := w.opts.Checksums
-	plain := &content{length: size, body: w.body, open: func(signature) io.Reader { return w.body }}
+	plain := &content{Content: wire.Content{Length: size, Body: w.body}, open: func(signature) io.Reader { return w.body }}
 	k, err := w.store.keys(w.ctx)
 	switch {
 	case err != nil:
@@ -213,7 +214,7 @@ func (w *write) stream(size int64) (storage.Info, error) {
 		header["X-Amz-Trailer"] = []string{trailerName}
 	}
 	var encoder *chunked
-	c := &content{length: chunkedLength(size, signed), body: w.body, open: func(sig signature) io.Reader {
+	c := &content{Content: wire.Content{Length: chunkedLength(size, signed), Body: w.body}, open: func(sig signature) io.Reader {
 		encoder = newChunked(w.body, sig)
 		return encoder
 	}}
@@ -236,7 +237,7 @@ func (w *write) put(header http.Header, payload string, c *content, size int64) 
 // info describes what was stored. The time is that of the answer.
 func (w *write) info(size int64, answer http.Header, etag string) storage.Info {
 	info := storage.Info{
-		Key: w.key, Size: size, ETag: unquote(etag),
+		Key: w.key, Size: size, ETag: wire.Unquote(etag),
 		Headers: w.opts.Headers, Metadata: w.opts.Metadata, Checksums: w.opts.Checksums,
 	}
 	if date, err := http.ParseTime(answer.Get("Date")); err == nil {
@@ -247,5 +248,5 @@ func (w *write) info(size int64, answer http.Header, etag string) storage.Info {
 
 // fromBytes returns data as content that can be sent again.
 func fromBytes(data []byte) *content {
-	return &content{length: int64(len(data)), again: true, open: func(signature) io.Reader { return bytes.NewReader(data) }}
+	return &content{Content: wire.Content{Length: int64(len(data)), Again: true}, open: func(signature) io.Reader { return bytes.NewReader(data) }}
 }

@@ -5,10 +5,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"sync"
-	"sync/atomic"
 
 	"github.com/suaveplan/storagemux/internal/storage"
+	"github.com/suaveplan/storagemux/internal/storage/wire"
 )
 
 // request is one request to the store.
@@ -36,62 +35,21 @@ func (q query) encode() string {
 		if i > 0 {
 			text = append(text, '&')
 		}
-		text = appendEscaped(text, parameter[0], false)
+		text = wire.AppendEscaped(text, parameter[0], false)
 		text = append(text, '=')
-		text = appendEscaped(text, parameter[1], false)
+		text = wire.AppendEscaped(text, parameter[1], false)
 	}
 	return string(text)
 }
 
-// content is the body of a request. open is called once per attempt of the
-// transport with the request's signature.
+// content is the body of a request. open makes its source, for the request's
+// signature, once per attempt of the transport.
 type content struct {
-	length int64
-	open   func(signature) io.Reader
-	// again says that open may be called more than once.
-	again bool
-	// body, if set, is where the content comes from. Once it was handed out
-	// whole the store may have the object, even if what the encoding adds at the
-	// end is missing: some servers do without.
-	body *storage.Reader
-
-	readers sync.WaitGroup // opened and not closed
-	whole   atomic.Bool    // some reader reached its end
+	wire.Content
+	open func(signature) io.Reader
 }
 
-// sent reports whether the store may have all of the content.
-func (c *content) sent() bool {
-	return c == nil || c.length == 0 || c.whole.Load() || c.body != nil && c.body.Whole()
-}
-
-// reader is a content that the transport reads.
-type reader struct {
-	io.Reader
-	content *content
-	rest    int64
-	once    sync.Once
-}
-
-func (c *content) reader(sig signature) *reader {
-	c.readers.Add(1)
-	return &reader{Reader: c.open(sig), content: c, rest: c.length}
-}
-
-// Read implements io.Reader.
-func (r *reader) Read(p []byte) (int, error) {
-	n, err := r.Reader.Read(p)
-	if r.rest -= int64(n); r.rest <= 0 || err == io.EOF {
-		r.content.whole.Store(true)
-	}
-	return n, err
-}
-
-// Close implements io.Closer. The transport calls it, at the latest some time
-// after its RoundTrip returned.
-func (r *reader) Close() error {
-	r.once.Do(r.content.readers.Done)
-	return nil
-}
+func (c *content) sent() bool { return c == nil || c.Sent() }
 
 // send makes one attempt, and a second one if the store refused the first
 // because of the time, which it then told. An answer of 300 or more is an
@@ -102,7 +60,7 @@ func (s *Storage) send(ctx context.Context, r *request) (*http.Response, error) 
 		return resp, err
 	}
 	a := s.answer(ctx, r, resp)
-	if a.code == clockSkewed && s.clock.adjust(a.header) && (r.content == nil || r.content.again) {
+	if a.code == clockSkewed && s.clock.adjust(a.header) && (r.content == nil || r.content.Again) {
 		if resp, err = s.sendOnce(ctx, r); err != nil || resp.StatusCode < 300 {
 			return resp, err
 		}
@@ -152,16 +110,16 @@ func (s *Storage) sendOnce(ctx context.Context, r *request) (*http.Response, err
 		payload = emptyPayload
 	}
 	sig := s.signer.sign(req, k, payload, s.clock.now())
-	if r.content != nil && r.content.length > 0 {
-		req.ContentLength = r.content.length
-		req.Body = r.content.reader(sig)
-		if r.content.again {
-			req.GetBody = func() (io.ReadCloser, error) { return r.content.reader(sig), nil }
+	if r.content != nil && r.content.Length > 0 {
+		req.ContentLength = r.content.Length
+		req.Body = r.content.Reader(r.content.open(sig))
+		if r.content.Again {
+			req.GetBody = func() (io.ReadCloser, error) { return r.content.Reader(r.content.open(sig)), nil }
 		}
 	}
 	resp, err := s.transport.RoundTrip(req)
 	if err != nil {
-		return nil, unanswered(ctx, r.op, r.key, err, r.write && r.content.sent())
+		return nil, wire.Unanswered(ctx, r.op, r.key, err, r.write && r.content.sent())
 	}
 	return resp, nil
 }
@@ -172,7 +130,7 @@ func (s *Storage) build(ctx context.Context, r *request) *http.Request {
 	if r.key != "" {
 		u.Path += s.target.prefix + r.key
 	}
-	u.RawPath = string(appendEscaped(make([]byte, 0, len(u.Path)+16), u.Path, true))
+	u.RawPath = string(wire.AppendEscaped(make([]byte, 0, len(u.Path)+16), u.Path, true))
 	req := &http.Request{
 		Method: r.method, URL: u, Host: u.Host, Header: r.header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

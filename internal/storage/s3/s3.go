@@ -2,14 +2,12 @@ package s3
 
 import (
 	"context"
-	"crypto/tls"
 	"io"
-	"net"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/suaveplan/storagemux/internal/storage"
+	"github.com/suaveplan/storagemux/internal/storage/wire"
 )
 
 // Storage is a store over a bucket. Other credentials are another Storage:
@@ -35,26 +33,9 @@ func New(cfg Config) (*Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	roots, err := cfg.roots()
-	if err != nil {
-		return nil, err
-	}
-	connections := cfg.MaxInFlight
-	if connections <= 0 {
-		connections = 512
-	}
 	s := &Storage{target: t, signer: signer{region: t.region}}
-	s.transport = &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
-		TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(0)},
-		TLSHandshakeTimeout:   5 * time.Second,
-		ExpectContinueTimeout: time.Second,
-		MaxIdleConnsPerHost:   connections,
-		IdleConnTimeout:       50 * time.Second,
-		DisableCompression:    true,
-		ReadBufferSize:        32 << 10,
-		WriteBufferSize:       32 << 10,
+	if s.transport, err = wire.Transport(cfg.CABundle, cfg.MaxInFlight); err != nil {
+		return nil, err
 	}
 	if s.keys, err = cfg.Auth.provider(t.region, s.transport); err != nil {
 		return nil, err
@@ -127,12 +108,11 @@ func (s *Storage) get(ctx context.Context, op, key string, opts storage.GetOptio
 	if err != nil {
 		return nil, err
 	}
-	obj, err := objectOf(op, key, opts.Range, resp)
+	obj, err := wire.Object(ctx, op, key, opts.Range, resp)
 	if err != nil {
-		_ = resp.Body.Close()
 		return nil, err
 	}
-	obj.Body = &body{ctx: ctx, key: key, source: resp.Body, rest: obj.Length}
+	obj.Info = infoOf(key, obj.Size, resp.Header)
 	return obj, nil
 }
 
@@ -153,30 +133,6 @@ func (s *Storage) narrow(ctx context.Context, key string, c storage.Conditions) 
 }
 
 var checksumMode = []string{"ENABLED"}
-
-// objectOf returns what resp says of its body.
-func objectOf(op, key string, asked *storage.Range, resp *http.Response) (*storage.Object, error) {
-	size := resp.ContentLength
-	if size < 0 {
-		return nil, storage.Errorf(storage.CodeUnavailable, op, "the store gave no length for %q", key)
-	}
-	obj := &storage.Object{Length: size}
-	switch {
-	case resp.StatusCode == http.StatusPartialContent:
-		first, last, total, ok := contentRange(resp.Header.Get("Content-Range"))
-		if !ok || asked == nil || last-first+1 != size {
-			return nil, storage.Errorf(storage.CodeUnavailable, op, "the store answered with %q, which is not what was asked for of %q", resp.Header.Get("Content-Range"), key)
-		}
-		obj.Offset, size = first, total
-	case asked != nil && size == 0:
-		_, _, err := asked.Resolve(0)
-		return nil, err
-	case asked != nil:
-		return nil, storage.Errorf(storage.CodeUnavailable, op, "the store ignored that %s of %q was asked for", asked, key)
-	}
-	obj.Info = infoOf(key, size, resp.Header)
-	return obj, nil
-}
 
 // Stat implements storage.Storage.
 func (s *Storage) Stat(ctx context.Context, key string, opts storage.StatOptions) (storage.Info, error) {
@@ -215,49 +171,11 @@ func (s *Storage) Delete(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	drain(resp)
+	wire.Drain(resp)
 	return nil
 }
 
 // SetPartial implements storage.Storage.
 func (s *Storage) SetPartial(_ context.Context, key string, _ int64, _ storage.Body) (storage.Info, error) {
 	return storage.Info{}, storage.Errorf(storage.CodeUnsupported, "SetPartial", "an S3 object cannot be written in part: %q", key)
-}
-
-// drain reads the little that is left of an answer, so that its connection can
-// be used again.
-func drain(resp *http.Response) {
-	_, _ = io.CopyN(io.Discard, resp.Body, maxErrorBody)
-	_ = resp.Body.Close()
-}
-
-// body is the content of an object that is read.
-type body struct {
-	ctx    context.Context
-	key    string
-	source io.ReadCloser
-	rest   int64
-}
-
-// Read implements io.Reader.
-func (b *body) Read(p []byte) (int, error) {
-	n, err := b.source.Read(p)
-	b.rest -= int64(n)
-	switch {
-	case err == nil:
-		return n, nil
-	case err == io.EOF && b.rest == 0:
-		return n, io.EOF
-	case b.ctx.Err() != nil:
-		return n, storage.Interrupted(b.ctx, "GetStream", "reading the object")
-	case err == io.EOF:
-		err = io.ErrUnexpectedEOF
-	}
-	return n, storage.Errorf(storage.CodeUnavailable, "GetStream", "reading %q, with %d bytes to go", b.key, b.rest).WithCause(err)
-}
-
-// Close implements io.Closer.
-func (b *body) Close() error {
-	_ = b.source.Close()
-	return nil
 }

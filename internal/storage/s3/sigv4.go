@@ -135,19 +135,3 @@ func hexHMAC(mac hash.Hash, text string) string {
 	var sum [sha256.Size]byte
 	return hex.EncodeToString(mac.Sum(sum[:0]))
 }
-
-// appendEscaped appends s percent-encoded as signatures want it: all but
-// letters, digits and "-._~", and but "/" where keep says so.
-func appendEscaped(text []byte, s string, keepSlash bool) []byte {
-	const digits = "0123456789ABCDEF"
-	for i := range len(s) {
-		c := s[i]
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '.', c == '_', c == '~', c == '/' && keepSlash:
-			text = append(text, c)
-		default:
-			text = append(text, '%', digits[c>>4], digits[c&15])
-		}
-	}
-	return text
-}
