@@ -331,16 +331,13 @@ func (r *sentReader) Read(p []byte) (int, error) {
 	a.asks(asked)
 	n, err := r.ReadCloser.Read(p)
 	waited := a.call.node.mux.now() - asked
-	a.takes(int64(n), waited)
+	r.left -= int64(n)
+	a.takes(int64(n), waited, errors.Is(err, io.EOF) || r.left == 0)
 	if waited >= int64(clientStall) {
 		a.stalled.Store(true)
 	}
 	if errors.Is(err, errContentGone) {
 		a.slow.Store(true)
-	}
-	r.left -= int64(n)
-	if err == io.EOF || r.left == 0 {
-		a.sentAll.Store(true)
 	}
 	if a.ctx.Err() == nil {
 		a.timer.Reset(a.m.timeout)

@@ -140,5 +140,6 @@ func (c *call) partial(failed []outcome) error {
 const (
 	slowRate   = 64 << 10
 	slowTime   = 2 * time.Second
+	slowLag    = 128 << 10
 	fanOutRing = 1 << 20
 )

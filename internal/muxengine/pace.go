@@ -1,13 +1,15 @@
 package muxengine
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
 // pacer drops members from a fan-out that take what is there for them at less
-// than slowRate for slowTime, so that one slow member costs the others nothing.
+// than slowRate for slowTime while another is slowLag ahead, so that one slow
+// member costs the others nothing.
 type pacer struct {
 	// active: there is a body to take.
 	active bool
@@ -51,9 +53,13 @@ func (a *attempt) asks(now int64) {
 	}
 }
 
-// takes notes that the member got n bytes after waiting for them.
-func (a *attempt) takes(n, waited int64) {
+// takes notes that the member got n bytes after waiting for them, and whether
+// those were the last.
+func (a *attempt) takes(n, waited int64, last bool) {
 	for ; a != nil; a = a.call.parent {
+		if last {
+			a.sentAll.Store(true)
+		}
 		a.pace.taken.Add(n)
 		a.pace.waited.Add(waited)
 		a.pace.asking.Store(0)
@@ -90,18 +96,36 @@ func (p *pacer) look() {
 	if p.stopped {
 		return
 	}
+	lead := p.lead()
 	for _, one := range p.attempts {
 		a := one.attempt
 		busy, taken := a.pace.busy(a.started, a.call.node.mux.now()), a.pace.taken.Load()
-		if a.sentAll.Load() || busy-one.busy < int64(slowTime) {
+		switch slow := taken-one.taken < slowRate*(busy-one.busy)/int64(time.Second); {
+		case a.sentAll.Load():
 			continue
-		}
-		if taken-one.taken < slowRate*(busy-one.busy)/int64(time.Second) {
+		case lead-taken < slowLag:
+			// It holds nobody up.
+		case busy-one.busy < int64(slowTime):
+			continue
+		case slow:
 			a.dropSlow()
 		}
 		one.busy, one.taken = busy, taken
 	}
 	p.timer.Reset(slowTime / 8)
+}
+
+// lead is how far the foremost member has read; one that has read it all is far
+// ahead of everybody.
+func (p *pacer) lead() int64 {
+	lead := int64(0)
+	for _, one := range p.attempts {
+		if one.attempt.sentAll.Load() {
+			return math.MaxInt64
+		}
+		lead = max(lead, one.attempt.pace.taken.Load())
+	}
+	return lead
 }
 
 func (p *pacer) stop() {
