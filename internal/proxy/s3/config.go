@@ -53,6 +53,9 @@ type Limits struct {
 	// MaxObjectBytes is the longest body of a PUT. The default, and the
 	// most, is MaxObjectBytes.
 	MaxObjectBytes int64
+	// ClientIdle is how long a client may stand still in the middle of a
+	// body. The default is DefaultClientIdle.
+	ClientIdle time.Duration
 }
 
 const (
@@ -86,6 +89,13 @@ func (c *Config) maxObjectBytes() int64 {
 		return MaxObjectBytes
 	}
 	return c.Limits.MaxObjectBytes
+}
+
+func (c *Config) clientIdle() time.Duration {
+	if c.Limits.ClientIdle <= 0 {
+		return DefaultClientIdle
+	}
+	return c.Limits.ClientIdle
 }
 
 func (c *Config) maxInFlight() int64 {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"sync"
 
 	"github.com/suaveplan/storagemux/internal/storage"
 )
@@ -146,38 +145,12 @@ func (q *request) readError(err error) error {
 	return e
 }
 
-var copyBuffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
-
-// copyOut sends the content of an object. Where the content does not write
-// itself, the bare writer is handed to io, so that a file goes out by sendfile;
-// that path does not hold net/http's own check of the length, hence the limit.
+// copyOut sends the content of an object.
 func (q *request) copyOut(object *storage.Object) error {
-	buffer := copyBuffers.Get().(*[64 << 10]byte)
-	defer copyBuffers.Put(buffer)
-	if body, ok := object.Body.(io.WriterTo); ok {
-		n, err := body.WriteTo(q.w)
-		q.stats.BytesOut += n
-		if err == nil && n != object.Length {
-			err = io.ErrUnexpectedEOF
-		}
-		return err
-	}
-	n, err := io.CopyBuffer(q.w, &io.LimitedReader{R: object.Body, N: object.Length}, buffer[:])
+	n, err := io.Copy(&clientWriter{client: q.client, w: q.w, left: object.Length}, object.Body)
 	q.stats.BytesOut += n
-	switch {
-	case err != nil:
-		return err
-	case n != object.Length:
-		return io.ErrUnexpectedEOF
+	if err == nil && n != object.Length {
+		err = io.ErrUnexpectedEOF
 	}
-	// The end of the answer is still in net/http's buffer: an error that comes
-	// with the end of the content can keep it there.
-	if n, err := object.Body.Read(buffer[:1]); n > 0 {
-		return errTooLong
-	} else if err != nil && err != io.EOF {
-		return err
-	}
-	return nil
+	return err
 }
-
-var errTooLong = errors.New("the content is longer than the object")

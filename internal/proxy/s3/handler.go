@@ -38,12 +38,14 @@ func (h *Handler) InFlight() int64 { return h.inFlight.Load() }
 
 // request is one request on its way through the front.
 type request struct {
-	h     *Handler
-	cfg   *Config
-	w     http.ResponseWriter
-	r     *http.Request
-	id    string
-	start time.Time
+	h   *Handler
+	cfg *Config
+	w   http.ResponseWriter
+	r   *http.Request
+	// client holds the deadlines of w's connection.
+	client client
+	id     string
+	start  time.Time
 
 	query  sigv4.Query
 	target target
@@ -63,6 +65,10 @@ type request struct {
 // by which net/http cuts the connection.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q := &request{h: h, cfg: h.config.Load(), w: w, r: r, id: h.opts.RequestID(), start: time.Now()}
+	q.client = client{http.NewResponseController(w), DefaultClientIdle}
+	if q.cfg != nil {
+		q.client.idle = q.cfg.clientIdle()
+	}
 	running := h.inFlight.Add(1)
 	defer h.inFlight.Add(-1)
 	defer q.finish()
@@ -173,6 +179,7 @@ func (q *request) begin(status int) {
 	q.begun = true
 	q.stats.Status = status
 	q.stats.FirstByte = time.Since(q.start)
+	q.client.armWrite()
 	q.w.WriteHeader(status)
 }
 
@@ -180,7 +187,8 @@ func (q *request) begin(status int) {
 func (q *request) fail(err error) {
 	e := toAPIError(err)
 	q.stats.ErrorCode, q.stats.StorageCode = e.Code, string(e.StorageCode)
-	if context.Cause(q.r.Context()) != nil {
+	// A client that stands still has its context cancelled too, but may listen.
+	if context.Cause(q.r.Context()) != nil && e.Code != string(sigv4.CodeRequestTimeout) {
 		q.stats.Status, q.stats.Aborted = StatusClientClosed, true
 		q.log(err)
 		panic(http.ErrAbortHandler)
@@ -215,6 +223,7 @@ func (q *request) writeError(e *apiError) {
 
 // finish runs last, also when the answer was cut.
 func (q *request) finish() {
+	q.flush()
 	if q.body != nil {
 		q.stats.BytesIn = q.body.BytesRead()
 		q.closeBody()
@@ -234,8 +243,22 @@ func (q *request) finish() {
 // client while nobody waits for it any more: the deadline makes it return.
 func (q *request) closeBody() {
 	if !q.body.Close() {
-		_ = http.NewResponseController(q.w).SetReadDeadline(time.Now())
+		q.client.cutRead()
 	}
+}
+
+// flush sends what net/http holds back while there is a deadline, and then takes
+// that from the connection, which lives on.
+func (q *request) flush() {
+	if !q.begun || q.stats.Aborted {
+		return
+	}
+	if q.stats.BytesOut > 0 {
+		q.client.armWrite()
+		// Whether the client is still there is its own affair.
+		_ = q.client.controller.Flush()
+	}
+	q.client.clearWrite()
 }
 
 func (q *request) log(err error) {
@@ -246,7 +269,7 @@ func (q *request) log(err error) {
 	if q.stats.Status == StatusClientClosed {
 		level = slog.LevelDebug
 	}
-	ctx := context.WithoutCancel(q.r.Context())
+	ctx := q.r.Context()
 	if !q.h.opts.Logger.Enabled(ctx, level) {
 		return
 	}

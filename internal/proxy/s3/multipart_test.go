@@ -286,7 +286,7 @@ func TestSlowAnswersAreKeptAlive(t *testing.T) {
 			h := New(Options{})
 			w := &flushRecorder{rawRecorder: *newRawRecorder()}
 			r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
-			q := &request{h: h, cfg: testConfig(nil), w: w, r: r, start: time.Now()}
+			q := &request{h: h, cfg: testConfig(nil), w: w, r: r, client: client{http.NewResponseController(w), DefaultClientIdle}, start: time.Now()}
 			err := q.answerSlowly(func() (document, error) {
 				time.Sleep(35 * time.Second)
 				return copyResult("CopyObjectResult", "x", time.Now()), failure

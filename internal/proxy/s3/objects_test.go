@@ -71,11 +71,12 @@ type rawRecorder struct {
 	status int
 }
 
-func newRawRecorder() *rawRecorder                     { return &rawRecorder{header: http.Header{}} }
-func (r *rawRecorder) Header() http.Header             { return r.header }
-func (r *rawRecorder) Write(p []byte) (int, error)     { return len(p), nil }
-func (r *rawRecorder) WriteHeader(status int)          { r.status = status }
-func (r *rawRecorder) SetReadDeadline(time.Time) error { return nil }
+func newRawRecorder() *rawRecorder                      { return &rawRecorder{header: http.Header{}} }
+func (r *rawRecorder) Header() http.Header              { return r.header }
+func (r *rawRecorder) Write(p []byte) (int, error)      { return len(p), nil }
+func (r *rawRecorder) WriteHeader(status int)           { r.status = status }
+func (r *rawRecorder) SetWriteDeadline(time.Time) error { return nil }
+func (r *rawRecorder) SetReadDeadline(time.Time) error  { return nil }
 
 func TestContentTypeDefaultsAsInS3(t *testing.T) {
 	f := newFront(t, nil)

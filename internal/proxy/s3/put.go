@@ -76,7 +76,7 @@ func (q *request) openBody(limit int64) (*sigv4.Payload, error) {
 	case payload.Size > limit:
 		return nil, refuse("EntityTooLarge", http.StatusBadRequest, "Your proposed upload exceeds the maximum allowed size of %d bytes.", limit)
 	}
-	q.body = sigv4.NewBody(q.r.Body, payload, q.auth)
+	q.body = sigv4.NewBody(clientReader{q.client, q.r.Body}, payload, q.auth)
 	return payload, nil
 }
 

@@ -63,14 +63,16 @@ func (q *request) sendAhead() error {
 			return err
 		}
 	}
+	q.client.armWrite()
 	if _, err := q.w.Write([]byte(" ")); err != nil {
 		return err
 	}
-	return http.NewResponseController(q.w).Flush()
+	return q.client.controller.Flush()
 }
 
 // writeRest sends a document whose declaration was sent ahead.
 func (q *request) writeRest(d document) error {
+	q.client.armWrite()
 	n, err := q.w.Write(d.buf.Bytes()[len(xml.Header):])
 	q.stats.BytesOut += int64(n)
 	return err
