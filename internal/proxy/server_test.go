@@ -55,10 +55,12 @@ func start(t *testing.T, d *muxconfig.Document, change func(*Options)) *running 
 // offer offers d and waits until it is served.
 func (r *running) offer(t *testing.T, d *muxconfig.Document) {
 	t.Helper()
+	before, _ := r.hub.since("", 0)
 	r.source <- encode(t, d)
-	waitFor(t, fmt.Sprintf("revision %d", d.Revision), func() bool {
+	waitFor(t, fmt.Sprintf("revision %d and its acknowledgement", d.Revision), func() bool {
 		now := r.applier.served.Load()
-		return now != nil && now.doc.Revision == d.Revision
+		seq, _ := r.hub.since("", 0)
+		return now != nil && now.doc.Revision == d.Revision && seq > before
 	})
 }
 
@@ -221,7 +223,8 @@ func TestBadAndTooManyReportRequestsAreRefused(t *testing.T) {
 			t.Errorf("%s answers %d %s", query, response.StatusCode, body)
 		}
 	}
-	cursor := muxconfig.FormatCursor(r.hub.bootID, r.hub.seq)
+	now := report(t, r, "", "0s")
+	cursor := now.Cursor()
 	var waiting sync.WaitGroup
 	for range maxPolls {
 		waiting.Go(func() { report(t, r, cursor, "15s") })
