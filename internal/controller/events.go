@@ -147,11 +147,8 @@ func (p *proxyEvents) happened(target fleet.Target, report *muxconfig.Report, ev
 // news reports whether an event has to be told, and notes that it was.
 func (p *proxyEvents) news(mux, path, reason string) bool {
 	group := reason
-	switch reason {
-	case reasonBackendDown, reasonBackendRecovered:
+	if reason == reasonBackendDown || reason == reasonBackendRecovered {
 		group = "health"
-	case reasonMemberDraining, reasonMemberDrained:
-		group = "drain"
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
