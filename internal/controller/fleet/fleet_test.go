@@ -27,7 +27,6 @@ type rig struct {
 	mu      sync.Mutex
 	changes []fleet.Change
 	events  []string
-	dialled int
 }
 
 // withRig runs test with the fleet started; everything must have ended after.

@@ -40,7 +40,7 @@ func (s *Storage) SetPartial(ctx context.Context, key string, offset int64, body
 	// that fails means that somebody else got on.
 	for range 100 {
 		var info storage.Info
-		if info, err = s.patch(ctx, root, key, offset, part.file, attributes); err != errChanged {
+		if info, err = s.patch(ctx, root, key, offset, part.file, attributes); !errors.Is(err, errChanged) {
 			return info, wrap(err, op, "writing into %q", key)
 		}
 	}
