@@ -3,6 +3,7 @@ package file
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"io"
 	"maps"
 	"math"
