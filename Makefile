@@ -25,9 +25,9 @@ build: ## Build the binaries for this machine into bin/
 
 .PHONY: test
 test: ## Run all tests but the end-to-end ones, with the race detector and a real API server
-	assets=$$(hack/cluster/assets.sh); \
-	export STORAGEMUX_VERSITYGW=$(call tool,versitygw); \
-	KUBEBUILDER_ASSETS=$$assets go run ./hack/gotest -race -timeout 20m $(GOTESTFLAGS) $$(go list ./... | grep -v /test/e2e)
+	assets=$$(hack/cluster/assets.sh); store=$(call tool,versitygw); \
+	KUBEBUILDER_ASSETS=$$assets STORAGEMUX_VERSITYGW=$$store \
+		go run ./hack/gotest -race -timeout 20m $(GOTESTFLAGS) $$(go list ./... | grep -v /test/e2e)
 	go run ./hack/gotest -C hack/image $(GOTESTFLAGS) ./...
 
 .PHONY: fmt
