@@ -1,6 +1,7 @@
 package render
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"path"
 	"time"
@@ -123,6 +124,19 @@ func secretValues(f Facts, field, name string, keys ...string) ([]string, Verdic
 		values[i] = string(secret.Data[key])
 	}
 	return values, pass
+}
+
+// certificate reads a Secret of type kubernetes.io/tls.
+func certificate(f Facts, field, name string) (*muxconfig.KeyCert, Verdict) {
+	values, v := secretValues(f, field, name, v1alpha1.SecretKeyTLSCertificate, v1alpha1.SecretKeyTLSPrivateKey)
+	if !v.OK {
+		return nil, v
+	}
+	if _, err := tls.X509KeyPair([]byte(values[0]), []byte(values[1])); err != nil {
+		return nil, refuse(v1alpha1.ReasonInvalidSecret, "%s: Secret %s must have a PEM certificate under %s and its key under %s",
+			field, name, v1alpha1.SecretKeyTLSCertificate, v1alpha1.SecretKeyTLSPrivateKey)
+	}
+	return &muxconfig.KeyCert{Cert: values[0], Key: muxconfig.Secret(values[1])}, pass
 }
 
 func caBundle(f Facts, field string, ref *v1alpha1.CABundleReference) (string, Verdict) {

@@ -272,10 +272,10 @@ func (a *assembly) frontend() *muxconfig.Frontend {
 		}
 	}
 	if ref := spec.TLSSecretRef; ref != nil {
-		values, v := secretValues(a.facts, "spec.frontend.tlsSecretRef", ref.Name, v1alpha1.SecretKeyTLSCertificate, v1alpha1.SecretKeyTLSPrivateKey)
+		pair, v := certificate(a.facts, "spec.frontend.tlsSecretRef", ref.Name)
 		switch {
 		case v.OK:
-			wire.TLS = &muxconfig.KeyCert{Cert: values[0], Key: muxconfig.Secret(values[1])}
+			wire.TLS = pair
 		case a.facts.Stored != nil && a.facts.Stored.Frontend.TLS != nil:
 			a.problems = append(a.problems, v)
 			wire.TLS = a.facts.Stored.Frontend.TLS
