@@ -3,6 +3,7 @@ package muxengine
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -332,12 +333,10 @@ func (m *model) settle() {
 	m.mux.Close()
 }
 
+var modelSeeds = flag.Uint64("model.seeds", 40, "how many random histories the model test tries")
+
 func TestModelHoldsForRandomTreesFaultsReloadsAndDrains(t *testing.T) {
-	seeds := uint64(40)
-	if testing.Short() {
-		seeds = 5
-	}
-	for seed := range seeds {
+	for seed := range *modelSeeds {
 		synctest.Test(t, func(t *testing.T) {
 			m := &model{t: t, rng: rand.New(rand.NewPCG(seed, 1)), leaves: map[string]*modelStore{}}
 			cfg := m.tree("root", 3)
