@@ -34,7 +34,7 @@ func TestClientThatStopsSendingIsCutOff(t *testing.T) {
 			t.Errorf("%d bytes: %d", size, response.StatusCode)
 		}
 		_ = conn.Close()
-		if s := f.metrics.last(); s.ErrorCode != "RequestTimeout" {
+		if s := f.lastStats(); s.ErrorCode != "RequestTimeout" {
 			t.Errorf("%d bytes: metrics got %+v", size, s)
 		}
 	}

@@ -47,7 +47,7 @@ func TestStorageErrorsBecomeWhatClientsUnderstand(t *testing.T) {
 		if a.Header.Get("x-storagemux-error-code") != string(test.code) {
 			t.Errorf("%s: x-storagemux-error-code is %q", test.code, a.Header.Get("x-storagemux-error-code"))
 		}
-		if s := f.metrics.last(); s.StorageCode != string(test.code) || s.ErrorCode != test.want || s.Operation != "GetObject" {
+		if s := f.lastStats(); s.StorageCode != string(test.code) || s.ErrorCode != test.want || s.Operation != "GetObject" {
 			t.Errorf("%s: metrics got %+v", test.code, s)
 		}
 	}
@@ -103,7 +103,7 @@ func TestBodyThatBreaksIsNeverSilentlyShort(t *testing.T) {
 			t.Errorf("%s: the client read %d bytes", name, len(a.body))
 		}
 		f.server.Close()
-		if s := f.metrics.last(); !s.Aborted || s.ErrorCode == "" {
+		if s := f.lastStats(); !s.Aborted || s.ErrorCode == "" {
 			t.Errorf("%s: metrics got %+v", name, s)
 		}
 	}
@@ -127,7 +127,7 @@ func TestClientThatLeavesCancelsTheStorageAndIsNoError(t *testing.T) {
 		t.Errorf("the storage saw %v", err)
 	}
 	f.server.Close()
-	if s := f.metrics.last(); s.Status != StatusClientClosed || !s.Aborted {
+	if s := f.lastStats(); s.Status != StatusClientClosed || !s.Aborted {
 		t.Errorf("metrics got %+v", s)
 	}
 }
@@ -151,6 +151,7 @@ func TestTooManyRequestsAreShed(t *testing.T) {
 	}
 	close(gate)
 	<-done
+	f.lastStats()
 	f.want(404, http.MethodGet, path("k"), nil)
 }
 
@@ -167,7 +168,7 @@ func TestServingMemberIsNamedUnlessSwitchedOff(t *testing.T) {
 	if got := f.want(200, http.MethodHead, path("k"), nil).Header.Get("x-storagemux-backend"); got != "mirrors/eu" {
 		t.Errorf("got %q", got)
 	}
-	if s := f.metrics.last(); s.ServedBy != "mirrors/eu" {
+	if s := f.lastStats(); s.ServedBy != "mirrors/eu" {
 		t.Errorf("metrics got %+v", s)
 	}
 	config := testConfig(f.handler.config.Load().Storage)

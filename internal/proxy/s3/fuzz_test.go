@@ -100,3 +100,34 @@ func FuzzRange(f *testing.F) {
 		}
 	})
 }
+
+func FuzzUploadID(f *testing.F) {
+	config := testConfig(nil)
+	f.Add("key", config.sealUpload("key", "upload"))
+	f.Fuzz(func(t *testing.T, key, id string) {
+		upload, err := config.openUpload(key, id)
+		if err != nil {
+			return
+		}
+		if again, err := config.openUpload(key, config.sealUpload(key, upload)); err != nil || again != upload {
+			t.Errorf("%q opened to %q, and that to %q, %v", id, upload, again, err)
+		}
+	})
+}
+
+func FuzzCompleteXML(f *testing.F) {
+	f.Add([]byte(`<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>"a"</ETag></Part><Part><PartNumber>7</PartNumber></Part></CompleteMultipartUpload>`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		parts, err := parseComplete(body)
+		last := 0
+		for _, part := range parts {
+			if part.Number <= last || part.Number > storage.MaxParts {
+				t.Errorf("part %d after %d", part.Number, last)
+			}
+			last = part.Number
+		}
+		if err == nil && len(parts) == 0 {
+			t.Error("no parts")
+		}
+	})
+}

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -56,6 +57,15 @@ func (m *recordedMetrics) last() RequestStats {
 		return RequestStats{}
 	}
 	return m.stats[len(m.stats)-1]
+}
+
+// lastStats waits for the requests that run, whose clients may have their answer
+// already.
+func (f *front) lastStats() RequestStats {
+	for f.handler.InFlight() > 0 {
+		runtime.Gosched()
+	}
+	return f.metrics.last()
 }
 
 func testConfig(store storage.Storage) *Config {
