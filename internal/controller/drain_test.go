@@ -6,6 +6,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
@@ -215,6 +217,94 @@ var _ = Describe("deleting a StorageBackend", func() {
 			return cluster.Get(context.Background(), w.key("a"), &v1alpha1.StorageBackend{})
 		}).WithTimeout(2 * time.Second).Should(Succeed())
 		pods[0].frozen.Store(false)
+		w.expectGone("a")
+	})
+
+	It("waits for a terminating pod that still holds a transfer", func() {
+		w := newWorld()
+		w.backend("a")
+		w.backend("b")
+		w.mux("assets", v1alpha1.KeyspaceReplicated, "a", "b")
+		w.node = "node" // its kubelet, which is not there, would have to confirm the end
+		pods := w.startPods("assets", 2)
+		w.expectServing("assets")
+		holding(pods[0], "a")
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: pods[0].name}}
+		Expect(cluster.Delete(context.Background(), pod)).To(Succeed())
+		Eventually(func() int32 { return w.getMux("assets").Status.Replicas }).WithTimeout(soon).Should(Equal(int32(1)))
+		w.deleteBackend("a")
+		w.expectBackend("a", v1alpha1.ConditionDraining, yes, v1alpha1.ReasonDrainInProgress)
+		Consistently(func() error {
+			return cluster.Get(context.Background(), w.key("a"), &v1alpha1.StorageBackend{})
+		}).WithTimeout(time.Second).Should(Succeed())
+		letGo(pods[0], "a")
+		w.expectGone("a")
+		w.expectServing("assets")
+	})
+
+	It("does not wait for a pod that has vanished", func() {
+		w := newWorld()
+		w.backend("a")
+		w.backend("b")
+		w.mux("assets", v1alpha1.KeyspaceReplicated, "a", "b")
+		pods := w.startPods("assets", 2)
+		w.expectServing("assets")
+		pods[0].frozen.Store(true)
+		w.deleteBackend("a")
+		Eventually(drainPhase(w, "assets", "a")).WithTimeout(soon).Should(Equal(muxconfig.DrainGranted))
+		pods[0].kill()
+		Expect(cluster.Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: pods[0].name}})).To(Succeed())
+		w.expectGone("a")
+		w.expectServing("assets")
+	})
+
+	It("waits for a pod that starts half-way and for pods that are not ready", func() {
+		w := newWorld()
+		w.backend("a")
+		w.backend("b")
+		w.mux("assets", v1alpha1.KeyspaceReplicated, "a", "b")
+		pods := w.startPods("assets", 1)
+		w.expectServing("assets")
+		w.outdated = w.document("assets")
+		pods[0].setReady(false)
+		holding(pods[0], "a")
+		w.deleteBackend("a")
+		Eventually(drainPhase(w, "assets", "a")).WithTimeout(soon).Should(Equal(muxconfig.DrainGranted))
+		late := w.startPods("assets", 1)[0]
+		letGo(pods[0], "a")
+		Consistently(func() error {
+			return cluster.Get(context.Background(), w.key("a"), &v1alpha1.StorageBackend{})
+		}).WithTimeout(time.Second).Should(Succeed())
+		late.frozen.Store(false)
+		w.expectGone("a")
+	})
+
+	It("goes on in a mux whose spec is refused meanwhile", func() {
+		w := newWorld()
+		w.backend("a")
+		w.backend("b")
+		w.mux("assets", v1alpha1.KeyspaceReplicated, "a", "b")
+		w.startPods("assets", 1)
+		w.expectServing("assets")
+		w.editMux("assets", func(m *v1alpha1.StorageMux) { m.Spec.Mode = v1alpha1.ModeMirror })
+		w.expectMux("assets", v1alpha1.ConditionAccepted, no, v1alpha1.ReasonUnsupportedMode)
+		w.deleteBackend("a")
+		w.expectGone("a")
+		Expect(w.document("assets").Backend("a")).To(BeNil())
+		w.expectKstatus(v1alpha1.KindStorageMux, "assets", status.FailedStatus)
+	})
+
+	It("ends with its namespace", func() {
+		w := newWorld()
+		w.backend("a")
+		w.mux("assets", v1alpha1.KeyspaceReplicated, "a")
+		w.startPods("assets", 1)
+		w.expectServing("assets")
+		Expect(cluster.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})).To(Succeed())
+		By("deleting, in place of the namespace controller, the backend before the mux")
+		w.deleteBackend("a")
+		w.expectBackend("a", v1alpha1.ConditionDraining, yes, v1alpha1.ReasonDrainBlocked)
+		Expect(cluster.Delete(context.Background(), w.getMux("assets"))).To(Succeed())
 		w.expectGone("a")
 	})
 

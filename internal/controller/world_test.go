@@ -29,8 +29,8 @@ import (
 	"github.com/suaveplan/storagemux/internal/render"
 )
 
-// Soon is for what the operator does at once, on a machine that has other work.
-const soon = 20 * time.Second
+// soon is for what the operator does at once, on a machine that has other work.
+const soon = time.Minute
 
 // world is one namespace with an operator of its own, and with pods that the
 // test makes in place of a Deployment controller and a kubelet.
@@ -40,7 +40,10 @@ type world struct {
 	options   Options
 	wrap      func(http.RoundTripper) http.RoundTripper
 	stop      func()
-	pods      map[string]*simulatedPod
+	node      string // where pods are bound to; "" leaves them unbound
+	// outdated is the document that new pods stay with until they are thawed.
+	outdated *muxconfig.Document
+	pods     map[string]*simulatedPod
 }
 
 var worlds atomic.Int64
@@ -319,7 +322,7 @@ func (w *world) startPods(mux string, count int) []*simulatedPod {
 		p := &simulatedPod{world: w, name: fmt.Sprintf("%s-pod-%d", mux, number), ip: fmt.Sprintf("10.7.%d.%d", number/250, number%250+1)}
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: p.name, Labels: render.ChildLabels(mux)},
-			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "proxy", Image: w.options.ProxyImage}}},
+			Spec:       corev1.PodSpec{NodeName: w.node, Containers: []corev1.Container{{Name: "proxy", Image: w.options.ProxyImage}}},
 		}
 		w.create(pod)
 		pod.Status = corev1.PodStatus{
@@ -329,7 +332,12 @@ func (w *world) startPods(mux string, count int) []*simulatedPod {
 		}
 		Expect(cluster.Status().Update(context.Background(), pod)).To(Succeed())
 		var err error
-		p.proxy, err = fleettest.Start(w.network, p.ip, w.document(mux))
+		doc := w.document(mux)
+		if w.outdated != nil {
+			doc = w.outdated
+			p.frozen.Store(true)
+		}
+		p.proxy, err = fleettest.Start(w.network, p.ip, doc)
 		Expect(err).NotTo(HaveOccurred())
 		var ctx context.Context
 		ctx, p.cancel = context.WithCancel(context.Background())
@@ -338,6 +346,18 @@ func (w *world) startPods(mux string, count int) []*simulatedPod {
 		started = append(started, p)
 	}
 	return started
+}
+
+// setReady changes the pod's condition.
+func (p *simulatedPod) setReady(ready bool) {
+	GinkgoHelper()
+	pod := &corev1.Pod{}
+	Expect(cluster.Get(context.Background(), p.world.key(p.name), pod)).To(Succeed())
+	pod.Status.Conditions[0].Status = corev1.ConditionFalse
+	if ready {
+		pod.Status.Conditions[0].Status = corev1.ConditionTrue
+	}
+	Expect(cluster.Status().Update(context.Background(), pod)).To(Succeed())
 }
 
 // follow applies each new document, and ends with the pod.
