@@ -162,7 +162,7 @@ func (o ListOptions) Fold(key string) string {
 // ListPage is one page of a listing.
 type ListPage struct {
 	// Objects in ascending byte order of their keys. Headers, Metadata and
-	// Checksums may be absent.
+	// Checksums may be absent, and where the store does not list it, ETag.
 	Objects []Info
 	// Prefixes are the common prefixes in ascending byte order.
 	Prefixes []string

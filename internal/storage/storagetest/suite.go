@@ -20,6 +20,9 @@ type Options struct {
 	ListKeys int
 	// NoKeyUnderKey is set for servers that cannot hold both "a" and "a/b".
 	NoKeyUnderKey bool
+	// FoldersStay is set for stores in which "a" cannot be a key once there
+	// was "a/b", since the server's folder stays.
+	FoldersStay bool
 	// SlashDelimiterOnly is set for servers that fold at "/" only.
 	SlashDelimiterOnly bool
 	// Keys says what the server behind the store makes of a key that
@@ -36,8 +39,8 @@ type Options struct {
 type KeyFate int
 
 // Fates of keys. A refused key gives a semantic error. One that the server
-// holds under another name than it was given cannot be told by a store and is
-// not tried.
+// holds under another name, or does not list, cannot be told by a store and is not
+// tried.
 const (
 	Held KeyFate = iota
 	RefusedKey

@@ -31,6 +31,9 @@ func object(op, key string, asked *storage.Range, resp *http.Response) (*storage
 	}
 	obj := &storage.Object{Length: size}
 	switch {
+	case asked != nil && resp.StatusCode == http.StatusPartialContent && strings.HasSuffix(resp.Header.Get("Content-Range"), "/0"):
+		_, _, err := asked.Resolve(0) // some servers give a part of nothing
+		return nil, err
 	case resp.StatusCode == http.StatusPartialContent:
 		first, last, total, ok := contentRange(resp.Header.Get("Content-Range"))
 		if !ok || asked == nil || last-first+1 != size {

@@ -43,6 +43,7 @@ func start(t testing.TB, cmd *exec.Cmd, address string) {
 	t.Helper()
 	var output lockedBuffer
 	cmd.Stdout, cmd.Stderr = &output, &output
+	cmd.WaitDelay = 5 * time.Second
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("starting %s: %v", cmd.Path, err)
 	}

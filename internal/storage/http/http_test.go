@@ -1,0 +1,183 @@
+package http
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/suaveplan/storagemux/internal/storage"
+	"github.com/suaveplan/storagemux/internal/storage/storagetest"
+	"github.com/suaveplan/storagemux/internal/storage/storagetest/servers"
+)
+
+var info0 = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func open(t testing.TB, cfg Config) *Storage {
+	t.Helper()
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// keysAsPaths says what becomes of keys that are paths to the server.
+func keysAsPaths(key string) storagetest.KeyFate {
+	if key == ".storagemux" {
+		return storagetest.RefusedKey // the folder of temporary files
+	}
+	for segment := range strings.SplitSeq(key, "/") {
+		if segment == "" || segment == "." || segment == ".." || len(segment) > 255 {
+			return storagetest.RefusedKey
+		}
+	}
+	return storagetest.Held
+}
+
+func options(server *servers.WebDAV) storagetest.Options {
+	return storagetest.Options{
+		NoKeyUnderKey: true, FoldersStay: true, Keys: keysAsPaths,
+		ListKeys: 300, // each key is some five requests
+		Debris: func(t *testing.T, s storage.Storage) []string {
+			entries, err := os.ReadDir(filepath.Join(server.Files(s.(*Storage).base.String()), ".storagemux/tmp"))
+			if err != nil && !os.IsNotExist(err) {
+				t.Error(err)
+			}
+			var left []string
+			for _, e := range entries {
+				left = append(left, e.Name())
+			}
+			return left
+		},
+	}
+}
+
+func TestHTTPOnGoWebDAVKeepsTheContract(t *testing.T) {
+	server := servers.GoWebDAV(t)
+	storagetest.Run(t, func(t *testing.T) storage.Storage {
+		return open(t, Config{URL: server.Folder(t), Flavor: WebDAV, Auth: Auth{Username: server.Username, Password: server.Password}})
+	}, options(server))
+}
+
+func TestHTTPOnNginxWebDAVKeepsTheContract(t *testing.T) {
+	server := servers.Nginx(t, true)
+	opts := options(server)
+	opts.Keys = func(key string) storagetest.KeyFate {
+		fate := keysAsPaths(key)
+		if fate == storagetest.Held && strings.Contains("/"+key, "/.") {
+			return storagetest.Mangled // its module lists no names that begin with a dot
+		}
+		return fate
+	}
+	storagetest.Run(t, func(t *testing.T) storage.Storage {
+		return open(t, Config{URL: server.Folder(t), Flavor: WebDAV})
+	}, opts)
+}
+
+func TestPlainFilesCanBeReadAndNotWritten(t *testing.T) {
+	server := servers.Nginx(t, false)
+	s := open(t, Config{URL: server.Folder(t), Flavor: Plain})
+	defer s.Close()
+	ctx := t.Context()
+	dir := server.Files(s.base.String())
+	if err := os.MkdirAll(filepath.Join(dir, "a b"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "a b/100%.txt"), []byte("content"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	data, info, err := storage.Get(ctx, s, "a b/100%.txt")
+	if err != nil || string(data) != "content" || info.Headers.ContentType != "text/plain" {
+		t.Errorf("read %q, %+v, %v", data, info, err)
+	}
+	obj, err := s.GetStream(ctx, "a b/100%.txt", storage.GetOptions{Range: &storage.Range{First: -3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err = io.ReadAll(obj.Body); err != nil || string(data) != "ent" || obj.Size != 7 || obj.Offset != 4 {
+		t.Errorf("read %q at %d of %d, %v", data, obj.Offset, obj.Size, err)
+	}
+	obj.Body.Close()
+	for _, key := range []string{"a b", "missing", "a b/missing"} {
+		if _, err := s.Stat(ctx, key, storage.StatOptions{}); storage.CodeOf(err) != storage.CodeKeyNotFound {
+			t.Errorf("stat of %q: %v", key, err)
+		}
+	}
+	_, werr := storage.Set(ctx, s, "key", nil, storage.SetOptions{})
+	_, lerr := s.List(ctx, storage.ListOptions{})
+	_, perr := s.SetPartial(ctx, "key", 0, storage.Bytes(nil))
+	for _, err := range []error{werr, lerr, perr, s.Delete(ctx, "key")} {
+		if storage.CodeOf(err) != storage.CodeUnsupported {
+			t.Errorf("got %v, want UNSUPPORTED", err)
+		}
+	}
+	if err := s.Check(ctx); err != nil {
+		t.Errorf("check: %v", err)
+	}
+}
+
+func TestWithoutHeadTheFirstByteIsAskedFor(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodHead:
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		case r.URL.Path == "/missing":
+			w.WriteHeader(http.StatusNotFound)
+		case r.URL.Path == "/empty":
+			http.ServeContent(w, r, "", info0, strings.NewReader(""))
+		default:
+			http.ServeContent(w, r, "", info0, strings.NewReader("content"))
+		}
+	}))
+	defer server.Close()
+	s := open(t, Config{URL: server.URL, Flavor: Plain})
+	defer s.Close()
+	for key, want := range map[string]int64{"key": 7, "empty": 0} {
+		if info, err := s.Stat(t.Context(), key, storage.StatOptions{}); err != nil || info.Size != want || !info.ModTime.Equal(info0) {
+			t.Errorf("stat of %q: %+v, %v", key, info, err)
+		}
+	}
+	if _, err := s.Stat(t.Context(), "missing", storage.StatOptions{}); storage.CodeOf(err) != storage.CodeKeyNotFound {
+		t.Errorf("stat of what is missing: %v", err)
+	}
+}
+
+func TestEachKindOfAuthenticationIsSent(t *testing.T) {
+	tests := map[string]struct {
+		auth         Auth
+		header, want string
+	}{
+		"password": {Auth{Username: "u", Password: "p"}, "Authorization", "Basic dTpw"},
+		"token":    {Auth{Token: "t"}, "Authorization", "Bearer t"},
+		"header":   {Auth{Headers: map[string]string{"x-api-key": "k"}}, "X-Api-Key", "k"},
+		"nobody":   {Auth{}, "Authorization", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got string
+			server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get(tt.header) }))
+			defer server.Close()
+			s := open(t, Config{URL: server.URL, Flavor: Plain, Auth: tt.auth})
+			defer s.Close()
+			if err := s.Check(t.Context()); err != nil || got != tt.want {
+				t.Errorf("%s is %q, %v", tt.header, got, err)
+			}
+		})
+	}
+}
+
+func TestBadConfigurationsAreRefused(t *testing.T) {
+	for _, cfg := range []Config{
+		{}, {URL: "dav.example.com/x", Flavor: WebDAV}, {URL: "https://u:p@example.com", Flavor: WebDAV}, {URL: "https://example.com/?x=1", Flavor: Plain},
+		{URL: "https://example.com"}, {URL: "https://example.com", Flavor: "FTP"}, {URL: "https://example.com", Flavor: Plain, CABundle: []byte("x")},
+	} {
+		if _, err := New(cfg); err == nil {
+			t.Errorf("%+v was accepted", cfg)
+		}
+	}
+}
