@@ -11,8 +11,9 @@ import (
 	"github.com/suaveplan/storagemux/internal/storage"
 )
 
-// soon is how long an operation may take to notice that it is not wanted.
-const soon = 2 * time.Second
+// soon is how long an operation may take to notice that it is not wanted. It
+// is there to tell at once from never, on a machine that is busy.
+const soon = 15 * time.Second
 
 // noise returns size bytes that look random and depend on seed only.
 func noise(seed uint64, size int64) io.Reader {

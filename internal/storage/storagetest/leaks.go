@@ -13,7 +13,7 @@ func failOnLeakedGoroutines(t *testing.T) {
 	t.Helper()
 	before := goroutines()
 	t.Cleanup(func() {
-		deadline := time.Now().Add(5 * time.Second)
+		deadline := time.Now().Add(soon)
 		for {
 			var leaked []string
 			for id, stack := range goroutines() {
