@@ -397,9 +397,10 @@ func TestDrainOfANestedMuxEndsWhatRunsOnItsLeaves(t *testing.T) {
 			}
 			r.stores[0].fail(nil)
 			r.stores[1].fail(nil)
+			before := r.stores[0].count("get") + r.stores[1].count("get")
 			r.mustGet("k", "hello")
 			synctest.Wait()
-			if r.stores[0].count("get") != 2 {
+			if r.stores[0].count("get")+r.stores[1].count("get") == before {
 				t.Fatalf("%s: the mux is not back", inner)
 			}
 		}
