@@ -92,7 +92,7 @@ func Nginx(t testing.TB, dav bool) *WebDAV {
 	t.Helper()
 	path, err := exec.LookPath("nginx")
 	if err != nil {
-		t.Skip("nginx is not installed: `make test-stores` installs it, on Debian")
+		t.Fatal("nginx is not installed (Debian's packages nginx-light and libnginx-mod-http-dav-ext)")
 	}
 	base := tempDir(t)
 	d := &WebDAV{dir: filepath.Join(base, "root")}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package muxengine
-
-const raceDetector = false
