@@ -2,6 +2,7 @@ package s3
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -99,7 +100,7 @@ func (s *Storage) answer(ctx context.Context, r *request, resp *http.Response) a
 func (s *Storage) sendOnce(ctx context.Context, r *request) (*http.Response, error) {
 	k, err := s.keys(ctx)
 	if err != nil {
-		if e, ok := err.(*storage.Error); ok {
+		if e, ok := errors.AsType[*storage.Error](err); ok {
 			e.Op = r.op
 		}
 		return nil, err
