@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -192,7 +193,7 @@ func (s *Storage) Stat(ctx context.Context, key string, opts storage.StatOptions
 // notAFolder turns err into KEY_NOT_FOUND if key is a folder, which servers say
 // by a redirect or by not allowing the method.
 func (s *Storage) notAFolder(ctx context.Context, op, key string, err error) error {
-	e, ok := err.(*storage.Error)
+	e, ok := errors.AsType[*storage.Error](err)
 	if !ok {
 		return err
 	}

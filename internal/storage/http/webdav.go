@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"errors"
 	"crypto/rand"
 	"encoding/xml"
 	"io"
@@ -58,7 +59,7 @@ func (s *Storage) SetStream(ctx context.Context, key string, body storage.Body, 
 		return storage.Info{}, err
 	}
 	if err := s.move(ctx, op, tmp, key); err != nil {
-		e, is := err.(*storage.Error)
+		e, is := errors.AsType[*storage.Error](err)
 		moved = is && e.Outcome == storage.OutcomeUnknown
 		return storage.Info{}, err
 	}
@@ -116,7 +117,7 @@ func (s *Storage) move(ctx context.Context, op, tmp, key string) error {
 		}}
 	}
 	resp, err := s.send(ctx, request())
-	if e, is := err.(*storage.Error); is && (e.Status == http.StatusConflict || e.Status == http.StatusNotFound ||
+	if e, is := errors.AsType[*storage.Error](err); is && (e.Status == http.StatusConflict || e.Status == http.StatusNotFound ||
 		e.Status == http.StatusForbidden || e.Status == http.StatusInternalServerError) {
 		// The folder may be missing; servers say that in different ways.
 		if err := s.makeFolders(ctx, op, key); err != nil {
