@@ -2,9 +2,9 @@ package http
 
 import (
 	"context"
-	"errors"
 	"crypto/rand"
 	"encoding/xml"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
