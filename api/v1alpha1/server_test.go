@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -55,7 +56,14 @@ type apiServer struct {
 
 func startAPIServer(t *testing.T) *apiServer {
 	t.Helper()
-	environment := &envtest.Environment{CRDDirectoryPaths: []string{crdFolder}, ErrorIfCRDPathMissing: true}
+	environment := &envtest.Environment{
+		CRDDirectoryPaths:     []string{crdFolder},
+		ErrorIfCRDPathMissing: true,
+		// On a machine that is busy with other packages' tests the default of 20 s is too short.
+		ControlPlaneStartTimeout: 3 * time.Minute,
+		ControlPlaneStopTimeout:  time.Minute,
+		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: time.Minute},
+	}
 	config, err := environment.Start()
 	if err != nil {
 		t.Fatalf("starting an API server: %v", err)
