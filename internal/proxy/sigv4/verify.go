@@ -99,6 +99,8 @@ func parseClaim(r *http.Request, params Query) (c claim, contentSHA256 string, e
 			c.payload = contentSHA256
 		}
 		return c, contentSHA256, err
+	case header == "" && params.Has("AWSAccessKeyId"), strings.HasPrefix(header, "AWS "):
+		return c, "", errorf(CodeInvalidRequest, "signature version 2 is not supported; use %s", algorithm)
 	case header == "":
 		return c, "", errorf(CodeAccessDenied, "the request is not signed")
 	case contentSHA256 == "":

@@ -111,8 +111,12 @@ func TestVerifyRefuses(t *testing.T) {
 		at      time.Time
 		want    Code
 	}{
-		"no signature":            {signed(func(r *http.Request) { r.Header.Del("Authorization") }), testTime, CodeAccessDenied},
-		"signature version 2":     {signed(func(r *http.Request) { r.Header.Set("Authorization", "AWS id:sig") }), testTime, CodeInvalidRequest},
+		"no signature":        {signed(func(r *http.Request) { r.Header.Del("Authorization") }), testTime, CodeAccessDenied},
+		"signature version 2": {signed(func(r *http.Request) { r.Header.Set("Authorization", "AWS id:sig") }), testTime, CodeInvalidRequest},
+		"presigned by version 2": {signed(func(r *http.Request) {
+			r.Header.Del("Authorization")
+			r.URL.RawQuery = "AWSAccessKeyId=id&Signature=sig&Expires=1"
+		}), testTime, CodeInvalidRequest},
 		"other path":              {signed(func(r *http.Request) { r.URL.Path = "/assets/other" }), testTime, CodeSignatureDoesNotMatch},
 		"other method":            {signed(func(r *http.Request) { r.Method = http.MethodDelete }), testTime, CodeSignatureDoesNotMatch},
 		"other query":             {signed(func(r *http.Request) { r.URL.RawQuery = "a=c" }), testTime, CodeSignatureDoesNotMatch},
