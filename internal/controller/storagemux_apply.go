@@ -35,14 +35,15 @@ const conflictRecheck = time.Minute
 
 // applyChildren brings every child into the form that render gives it. What
 // belongs to others is left alone, and the other children are applied all the
-// same.
+// same. Of a spec that is refused nothing is applied: the children stay as they
+// are.
 func (r *muxReconciler) applyChildren(ctx context.Context, scope *muxScope) error {
 	if scope.children != nil {
 		scope.later(conflictRecheck)
 		return nil
 	}
 	doc := scope.stored.wire()
-	if doc == nil {
+	if doc == nil || !scope.result.Accepted.OK {
 		return nil
 	}
 	var failed error

@@ -22,10 +22,13 @@ const nonRoot = 65532
 
 // A proxy that is told to end stays in service for shutdownDelay, until
 // endpoints have spread, and then lets requests run for at most finishTimeout.
+// Before that it is left alone for settleSeconds: as the first process of its
+// container it would never hear of a signal that came before it listens.
 const (
+	settleSeconds        = 2
 	shutdownDelaySeconds = 5
 	finishTimeoutSeconds = 600
-	graceSeconds         = shutdownDelaySeconds + finishTimeoutSeconds + 15
+	graceSeconds         = settleSeconds + shutdownDelaySeconds + finishTimeoutSeconds + 13
 )
 
 // Memory of a proxy apart from its spool and memory backends, in bytes.
@@ -110,6 +113,8 @@ func (c childMaker) container() *corev1ac.ContainerApplyConfiguration {
 		WithPorts(port("s3", PortS3), port("admin", PortAdmin), port("health", PortHealth)).
 		WithReadinessProbe(probe("/readyz").WithPeriodSeconds(2).WithTimeoutSeconds(2).WithFailureThreshold(3)).
 		WithLivenessProbe(probe("/healthz").WithPeriodSeconds(10).WithTimeoutSeconds(5).WithFailureThreshold(6)).
+		WithLifecycle(corev1ac.Lifecycle().WithPreStop(corev1ac.LifecycleHandler().
+			WithSleep(corev1ac.SleepAction().WithSeconds(settleSeconds)))).
 		WithSecurityContext(corev1ac.SecurityContext().WithAllowPrivilegeEscalation(false).
 			WithReadOnlyRootFilesystem(true).WithCapabilities(corev1ac.Capabilities().WithDrop("ALL"))).
 		WithResources(c.resources(spoolMemory)).

@@ -56,6 +56,7 @@ spec:
 				g.Expect(c.Reason).To(Equal(reason))
 				g.Expect(c.Message).To(ContainSubstring(message))
 			}).Should(Succeed())
+			Expect(proxyPods(ctx, ns, "small")).To(HaveLen(1), "nothing of the refused spec is applied")
 			sum, err := readDigest(ctx, client, b.name, "kept")
 			Expect(err).NotTo(HaveOccurred())
 			Expect(sum).To(Equal(digest([]byte("kept"))))
