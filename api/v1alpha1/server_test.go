@@ -30,7 +30,7 @@ import (
 // TestAPIServer runs everything that only a real API server can tell, on one server.
 func TestAPIServer(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		t.Skip("KUBEBUILDER_ASSETS is not set; hack/cluster/assets.sh prints it")
+		t.Fatal("KUBEBUILDER_ASSETS is not set: run make test, or set it to what hack/cluster/assets.sh prints")
 	}
 	server := startAPIServer(t)
 

@@ -29,5 +29,5 @@ foreign_kubeconfig() {
 require_linux_root() {
   [[ $(uname -s) == Linux && $(id -u) == 0 ]] ||
     die "a cluster from source needs Linux and root: set KUBECONFIG to a cluster that you have, or to one that" \
-      "'kind create cluster' made; or use 'storagemux serve --manifests config/samples', which needs no cluster"
+      "'kind create cluster' made; or use 'storagemux serve --manifests DIR' with manifests of your own, which needs no cluster"
 }

@@ -5,6 +5,7 @@
 source "$ROOT/hack/cluster/config.sh"
 
 prepare() {
+  foreign_kubeconfig || require_linux_root
   need_packages aws=awscli rclone=rclone curl=curl
   local tag image
   tag=$(git -C "$ROOT" describe --tags --always --dirty 2>/dev/null || echo dev)-$(date +%s)
