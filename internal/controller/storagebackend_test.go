@@ -27,12 +27,12 @@ var _ = Describe("a StorageBackend", func() {
 	It("of a type that is not built is refused", func() {
 		w := newWorld()
 		w.create(&v1alpha1.StorageBackend{
-			ObjectMeta: metav1.ObjectMeta{Name: "web"},
-			Spec:       v1alpha1.StorageBackendSpec{HTTP: &v1alpha1.HTTPBackend{URL: "https://dav.example.com/"}},
+			ObjectMeta: metav1.ObjectMeta{Name: "ladder"},
+			Spec:       v1alpha1.StorageBackendSpec{Fallback: &v1alpha1.FallbackBackend{URI: "fallback://?u=https%3A%2F%2Fa.example.com"}},
 		})
-		w.expectBackend("web", v1alpha1.ConditionAccepted, no, v1alpha1.ReasonUnsupportedType)
-		w.expectBackend("web", v1alpha1.ConditionStalled, yes, v1alpha1.ReasonUnsupportedType)
-		w.expectKstatus(v1alpha1.KindStorageBackend, "web", status.FailedStatus)
+		w.expectBackend("ladder", v1alpha1.ConditionAccepted, no, v1alpha1.ReasonUnsupportedType)
+		w.expectBackend("ladder", v1alpha1.ConditionStalled, yes, v1alpha1.ReasonUnsupportedType)
+		w.expectKstatus(v1alpha1.KindStorageBackend, "ladder", status.FailedStatus)
 	})
 
 	It("shows what the proxies see of it, within a second", func() {

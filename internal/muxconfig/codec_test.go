@@ -93,6 +93,8 @@ func TestContentHashIgnoresWhoWroteItAndWhen(t *testing.T) {
 
 func TestNoSecretIsEverPrinted(t *testing.T) {
 	d := validDocument()
+	web := asHTTP(&Backend{})
+	web.Auth.Token, web.Auth.Headers = "token-of-the-web", map[string]Secret{"X-Key": "header-secret"}
 	var out bytes.Buffer
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d"} {
 		fmt.Fprintf(&out, verb+"\n", d.Admin.Token)
@@ -100,6 +102,8 @@ func TestNoSecretIsEverPrinted(t *testing.T) {
 		fmt.Fprintf(&out, verb+"\n", *d)
 		fmt.Fprintf(&out, verb+"\n", d.Frontend)
 		fmt.Fprintf(&out, verb+"\n", d.Backends[1].S3)
+		fmt.Fprintf(&out, verb+"\n", web)
+		fmt.Fprintf(&out, verb+"\n", &web.Auth)
 	}
 	for _, handler := range []slog.Handler{slog.NewTextHandler(&out, nil), slog.NewJSONHandler(&out, nil)} {
 		slog.New(handler).Info("one secret", "token", d.Admin.Token)
@@ -110,6 +114,7 @@ func TestNoSecretIsEverPrinted(t *testing.T) {
 	for _, secret := range []Secret{
 		d.Admin.Token, d.Admin.TLS.Key, d.Frontend.KeyPairs[0].SecretAccessKey, d.Frontend.TLS.Key, d.Keys.Current,
 		d.Backends[1].S3.Auth.SecretAccessKey, d.Backends[1].S3.Auth.SessionToken,
+		web.Auth.Password, web.Auth.Token, web.Auth.Headers["X-Key"],
 	} {
 		for _, form := range []string{secret.Reveal(), fmt.Sprintf("%x", secret.Reveal()), fmt.Sprintf("%X", secret.Reveal())} {
 			if strings.Contains(out.String(), form) {

@@ -184,6 +184,7 @@ type Backend struct {
 	UID string `json:"uid"`
 
 	S3     *S3     `json:"s3,omitempty"`
+	HTTP   *HTTP   `json:"http,omitempty"`
 	File   *File   `json:"file,omitempty"`
 	Memory *Memory `json:"memory,omitempty"`
 

@@ -53,6 +53,15 @@ func validDocument() *Document {
 	}
 }
 
+// asHTTP makes b one of type http.
+func asHTTP(b *Backend) *HTTP {
+	if b.HTTP == nil {
+		b.S3 = nil
+		b.HTTP = &HTTP{URL: "https://dav.example.com/assets/", Flavor: FlavorWebDAV, Auth: HTTPAuth{Username: "user", Password: "dav-secret"}}
+	}
+	return b.HTTP
+}
+
 func mustEncode(t testing.TB, d *Document) []byte {
 	t.Helper()
 	data, err := Encode(d)

@@ -229,6 +229,12 @@ func validateBackendType(field string, b *Backend) error {
 			return invalid(field+".s3.auth.type", "%q must be Secret, Ambient or Anonymous", auth.Type)
 		}
 	}
+	if b.HTTP != nil {
+		types++
+		if err := validateHTTP(field+".http", b.HTTP); err != nil {
+			return err
+		}
+	}
 	if b.File != nil {
 		types++
 		if b.File.Path == "" {

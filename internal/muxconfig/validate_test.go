@@ -13,6 +13,7 @@ func TestValidateNamesTheFieldAndTheRuleThatIsBroken(t *testing.T) {
 	nested := func(d *Document) *Mux { return &d.Muxes[1] }
 	memory := func(d *Document) *Backend { return &d.Backends[0] }
 	s3 := func(d *Document) *Backend { return &d.Backends[1] }
+	http := func(d *Document) *HTTP { return asHTTP(&d.Backends[1]) }
 	tests := []struct {
 		name   string
 		breaks func(*Document)
@@ -74,6 +75,17 @@ func TestValidateNamesTheFieldAndTheRuleThatIsBroken(t *testing.T) {
 		{"s3 with an unknown addressing style", func(d *Document) { s3(d).S3.AddressingStyle = "Dns" }, `backends[primary].s3.addressingStyle: "Dns" must be Auto, Path or VirtualHosted`},
 		{"s3 without credentials", func(d *Document) { s3(d).S3.Auth.SecretAccessKey = "" }, "backends[primary].s3.auth: must have an access key id and a secret access key"},
 		{"s3 with an unknown auth", func(d *Document) { s3(d).S3.Auth.Type = "Magic" }, `backends[primary].s3.auth.type: "Magic" must be Secret, Ambient or Anonymous`},
+		{"http without url", func(d *Document) { http(d).URL = "" }, "backends[primary].http.url: must not be empty"},
+		{"http of an unknown flavor", func(d *Document) { http(d).Flavor = "FTP" }, `backends[primary].http.flavor: "FTP" must be WebDAV or Plain`},
+		{"http with a user and a token", func(d *Document) { http(d).Auth.Token = "t" }, "backends[primary].http.auth: must not have both a token and a user's name and password"},
+		{"http without password", func(d *Document) { http(d).Auth.Password = "" }, "backends[primary].http.auth: must have both of username and password, or neither"},
+		{"http with a colon in the name", func(d *Document) { http(d).Auth.Username = "a:b" }, "backends[primary].http.auth: must have a username without a colon"},
+		{"http with a broken token", func(d *Document) { http(d).Auth = HTTPAuth{Token: "t\n"} }, "backends[primary].http.auth: must have a token of printable ASCII characters, without a line break"},
+		{"http with a header without name", func(d *Document) { http(d).Auth.Headers = map[string]Secret{"": "x"} }, `backends[primary].http.auth: must have the name of an HTTP header after header., not ""`},
+		{"http with a header name that is none", func(d *Document) { http(d).Auth.Headers = map[string]Secret{"X Y": "x"} }, `backends[primary].http.auth: must have the name of an HTTP header after header., not "X Y"`},
+		{"http with a header of the request", func(d *Document) { http(d).Auth.Headers = map[string]Secret{"Range": "x"} }, `backends[primary].http.auth: must not have header.Range, which each request sets by itself`},
+		{"http with two authorizations", func(d *Document) { http(d).Auth.Headers = map[string]Secret{"authorization": "x"} }, `backends[primary].http.auth: must not have header.Authorization beside a token or a username`},
+		{"http with a broken header", func(d *Document) { http(d).Auth.Headers = map[string]Secret{"X-Key": "a\r\nb"} }, `backends[primary].http.auth: must have a value of printable ASCII characters, without a line break, under header.X-Key`},
 		{"a reference to no backend", func(d *Document) { root(d).Members[0].Backend = "gone" }, `muxes[assets].members[primary]: no backend is named "gone"`},
 		{"a reference to no mux", func(d *Document) { root(d).Members[1].Mux = "gone" }, `muxes: no mux is named "gone"`},
 		{"no root", func(d *Document) { d.Root = "gone" }, `muxes: no mux is named "gone"`},
@@ -96,6 +108,7 @@ func TestValidateNamesTheFieldAndTheRuleThatIsBroken(t *testing.T) {
 
 func TestValidateAcceptsWhatIsUnusualButRight(t *testing.T) {
 	deadline := time.Now()
+	http := func(d *Document) *HTTP { return asHTTP(&d.Backends[1]) }
 	tests := []struct {
 		name  string
 		makes func(*Document)
@@ -110,6 +123,10 @@ func TestValidateAcceptsWhatIsUnusualButRight(t *testing.T) {
 		{"a read-only drain", func(d *Document) { d.Muxes[0].Members[0].Drain = &Drain{Phase: DrainReadOnly} }},
 		{"no member after a forced removal", func(d *Document) {
 			d.Muxes[0].Members, d.Released = nil, []Released{{Name: "primary", UID: "backend-1"}}
+		}},
+		{"an HTTP folder for everybody", func(d *Document) { http(d).Auth, http(d).Flavor = HTTPAuth{}, FlavorPlain }},
+		{"HTTP with headers only", func(d *Document) {
+			http(d).Auth = HTTPAuth{Headers: map[string]Secret{"Authorization": "Digest x", "X-Key": "k"}}
 		}},
 		{"an ambient identity", func(d *Document) { d.Backends[1].S3.Auth = S3Auth{Type: AuthAmbient} }},
 	}

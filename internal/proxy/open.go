@@ -7,6 +7,7 @@ import (
 	"github.com/suaveplan/storagemux/internal/muxconfig"
 	"github.com/suaveplan/storagemux/internal/storage"
 	"github.com/suaveplan/storagemux/internal/storage/file"
+	"github.com/suaveplan/storagemux/internal/storage/http"
 	"github.com/suaveplan/storagemux/internal/storage/memory"
 	"github.com/suaveplan/storagemux/internal/storage/s3"
 )
@@ -18,6 +19,8 @@ func openStore(b *muxconfig.Backend) (storage.Storage, error) {
 		return memory.New(b.Memory.SizeLimit), nil
 	case b.File != nil:
 		return file.New(file.Config{Path: b.File.Path})
+	case b.HTTP != nil:
+		return http.New(httpConfig(b))
 	case b.S3 != nil:
 		return s3.New(s3Config(b))
 	default:
@@ -46,6 +49,21 @@ func s3Config(b *muxconfig.Backend) s3.Config {
 		}
 	}
 	return config
+}
+
+func httpConfig(b *muxconfig.Backend) http.Config {
+	auth := http.Auth{
+		Username: b.HTTP.Auth.Username, Password: b.HTTP.Auth.Password.Reveal(), Token: b.HTTP.Auth.Token.Reveal(),
+		Headers: map[string]string{},
+	}
+	for name, value := range b.HTTP.Auth.Headers {
+		auth.Headers[name] = value.Reveal()
+	}
+	return http.Config{
+		URL: b.HTTP.URL, Flavor: http.Flavor(b.HTTP.Flavor), Auth: auth,
+		CABundle:    []byte(b.HTTP.CABundle),
+		MaxInFlight: int(b.MaxInFlight),
+	}
 }
 
 // closeStore lets go of what a store keeps for requests to come, such as idle

@@ -10,7 +10,9 @@ import (
 // refused, never accepted and ignored.
 var (
 	builtModes = []v1alpha1.Mode{v1alpha1.ModeFailover}
-	builtTypes = []v1alpha1.BackendType{v1alpha1.BackendTypeS3, v1alpha1.BackendTypeFile, v1alpha1.BackendTypeMemory}
+	builtTypes = []v1alpha1.BackendType{
+		v1alpha1.BackendTypeS3, v1alpha1.BackendTypeHTTP, v1alpha1.BackendTypeFile, v1alpha1.BackendTypeMemory,
+	}
 )
 
 // muxRules are asked in order; the first that refuses decides.

@@ -47,6 +47,11 @@ func wireBackend(b *v1alpha1.StorageBackend, f Facts) (muxconfig.Backend, Verdic
 		if wire.S3, refused = wireS3(b.Spec.S3, f); wire.S3 == nil {
 			v = refused
 		}
+	case b.Spec.HTTP != nil:
+		var refused Verdict
+		if wire.HTTP, refused = wireHTTP(b.Spec.HTTP, f); wire.HTTP == nil {
+			v = refused
+		}
 	case b.Spec.File != nil:
 		claim := b.Spec.File.PersistentVolumeClaim
 		if claim == nil {
