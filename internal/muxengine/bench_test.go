@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"sync/atomic"
+	"slices"
 	"testing"
 	"time"
 
@@ -120,35 +120,51 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// BenchmarkReload replaces a topology of 100 members while requests run, and
-// reports the longest time that any of them took beside the reload itself.
+// BenchmarkReload shows what a reload of 100 members costs the requests that run
+// beside it: how long GETs take while a reload follows every two milliseconds,
+// and with reload=none how long they take here anyhow. An iteration is one
+// reload and the pause after it.
 func BenchmarkReload(b *testing.B) {
-	cfg := Config{Mode: ModeRoundRobin, Members: noops(100)}
-	m := newBench(b, cfg)
-	ctx, cancel := context.WithCancel(context.Background())
-	var longest, failed atomic.Int64
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for ctx.Err() == nil {
-			began := time.Now()
-			obj, err := m.GetStream(context.Background(), "k", storage.GetOptions{})
-			if err != nil {
-				failed.Add(1)
-				continue
+	for _, name := range []string{"none", "all"} {
+		b.Run("reload="+name, func(b *testing.B) {
+			cfg := Config{Mode: ModeRoundRobin, Members: noops(100)}
+			m := newBench(b, cfg)
+			ctx, cancel := context.WithCancel(context.Background())
+			var took []time.Duration
+			failed := 0
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				for ctx.Err() == nil {
+					began := time.Now()
+					obj, err := m.GetStream(context.Background(), "k", storage.GetOptions{})
+					if err != nil {
+						failed++
+						continue
+					}
+					_ = obj.Body.Close()
+					took = append(took, time.Since(began))
+					time.Sleep(50 * time.Microsecond)
+				}
+			}()
+			var reloads time.Duration
+			for b.Loop() {
+				if name == "all" {
+					began := time.Now()
+					if err := m.Apply(cfg); err != nil {
+						b.Fatal(err)
+					}
+					reloads += time.Since(began)
+				}
+				time.Sleep(2 * time.Millisecond)
 			}
-			_ = obj.Body.Close()
-			longest.Store(max(longest.Load(), int64(time.Since(began))))
-			time.Sleep(100 * time.Microsecond)
-		}
-	}()
-	for b.Loop() {
-		if err := m.Apply(cfg); err != nil {
-			b.Fatal(err)
-		}
+			cancel()
+			<-done
+			slices.Sort(took)
+			b.ReportMetric(float64(reloads.Microseconds())/float64(b.N), "µs/reload")
+			b.ReportMetric(float64(took[len(took)*999/1000].Nanoseconds())/1e3, "µs-p99.9-get")
+			b.ReportMetric(float64(took[len(took)-1].Nanoseconds())/1e3, "µs-longest-get")
+			b.ReportMetric(float64(failed), "failed-gets")
+		})
 	}
-	cancel()
-	<-done
-	b.ReportMetric(float64(longest.Load())/1e3, "µs-longest-get")
-	b.ReportMetric(float64(failed.Load()), "failed-gets")
 }

@@ -63,8 +63,9 @@ func (c *call) writeAll(members []*member) []outcome {
 	if outcomes[0].err != nil {
 		return outcomes
 	}
-	follow := c.req
-	follow.set.Conditions = storage.Conditions{}
+	follow, unconditional := c.req, *c.req.set
+	unconditional.Conditions = storage.Conditions{}
+	follow.set = &unconditional
 	return append(outcomes, c.askAll(members[1:], &follow, pace.begun)...)
 }
 

@@ -115,11 +115,11 @@ func (m *Mux) GetStream(ctx context.Context, key string, opts storage.GetOptions
 // kept in Options.Spool as far as that has room.
 func (m *Mux) SetStream(ctx context.Context, key string, body storage.Body, opts storage.SetOptions) (storage.Info, error) {
 	n := m.node.Load()
-	req := &request{op: opSet, key: key, set: opts}
+	req := &request{op: opSet, key: key, set: &opts}
 	if n.leaves > 1 {
 		req.version = m.newVersion()
 	}
-	req.set.Metadata = withVersion(opts.Metadata, req.version)
+	opts.Metadata = withVersion(opts.Metadata, req.version)
 	return m.write(ctx, n, req, body)
 }
 
@@ -150,7 +150,7 @@ func (m *Mux) Delete(ctx context.Context, key string) error {
 // List implements storage.Storage. In keyspace spread it merges the listings of
 // all members.
 func (m *Mux) List(ctx context.Context, opts storage.ListOptions) (storage.ListPage, error) {
-	req := &request{op: opList, list: opts}
+	req := &request{op: opList, list: &opts}
 	pin := listPinOf(ctx)
 	if pin != nil {
 		req.pin = pin.Member
@@ -164,7 +164,7 @@ func (m *Mux) List(ctx context.Context, opts storage.ListOptions) (storage.ListP
 
 // Stat implements storage.Storage.
 func (m *Mux) Stat(ctx context.Context, key string, opts storage.StatOptions) (storage.Info, error) {
-	rep, err := m.node.Load().do(ctx, &request{op: opStat, key: key, stat: opts}, nil)
+	rep, err := m.node.Load().do(ctx, &request{op: opStat, key: key, get: storage.GetOptions{Conditions: opts.Conditions}}, nil)
 	hide(&rep.info)
 	return rep.info, err
 }

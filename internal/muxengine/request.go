@@ -36,12 +36,12 @@ func (o operation) String() string { return names[o] }
 // request is one call of the contract in a form that can be made of any member,
 // any number of times.
 type request struct {
-	op     operation
-	key    string
+	op  operation
+	key string
+	// get is for reads; of opStat only its conditions count.
 	get    storage.GetOptions
-	stat   storage.StatOptions
-	set    storage.SetOptions
-	list   storage.ListOptions
+	set    *storage.SetOptions
+	list   *storage.ListOptions
 	offset int64
 	body   storage.Body
 	// version is what set carries as the object's version, "" for none.
@@ -68,11 +68,11 @@ func (r *request) call(ctx context.Context, s storage.Storage, body storage.Body
 	case opGet:
 		rep.obj, err = s.GetStream(ctx, r.key, r.get)
 	case opStat:
-		rep.info, err = s.Stat(ctx, r.key, r.stat)
+		rep.info, err = s.Stat(ctx, r.key, storage.StatOptions{Conditions: r.get.Conditions})
 	case opList:
-		rep.page, err = s.List(ctx, r.list)
+		rep.page, err = s.List(ctx, *r.list)
 	case opSet:
-		rep.info, err = s.SetStream(ctx, r.key, body, r.set)
+		rep.info, err = s.SetStream(ctx, r.key, body, *r.set)
 	case opSetPartial:
 		rep.info, err = s.SetPartial(ctx, r.key, r.offset, body)
 	case opDelete:
