@@ -261,7 +261,7 @@ func (a *attempt) bodyFailed() error {
 // renewed, since the body of an answer may still fail.
 func (a *attempt) judge(err error) {
 	st := a.m.state
-	if a.m.leaf == nil || a.stalled.Load() && storage.Classify(err) == storage.ClassTransient {
+	if a.m.leaf == nil || a.m.health.Stateless || a.stalled.Load() && storage.Classify(err) == storage.ClassTransient {
 		st.forget(a.claim)
 		return
 	}

@@ -168,6 +168,9 @@ type Health struct {
 	MaxCooldown time.Duration
 	// WhenAllDown is for the time when no member is up; empty is Fail.
 	WhenAllDown WhenAllDown
+	// Stateless: no outcome of a request takes a member down, so that each
+	// call asks whom its mode names, whatever became of those before.
+	Stateless bool
 }
 
 // HealthCheck is an active check: it calls storage.Checker where the leaf has

@@ -47,6 +47,12 @@ func retryAfterOf(err error) time.Duration {
 	return 0
 }
 
+// neutral reports whether err says nothing about the health of its member.
+func neutral(err error) bool {
+	var e *storage.Error
+	return errors.As(err, &e) && e.Neutral
+}
+
 // outcomeOf returns what err says about the effect of the write that failed.
 func outcomeOf(err error) storage.Outcome {
 	var e *storage.Error

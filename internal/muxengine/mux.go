@@ -107,7 +107,7 @@ func (m *Mux) GetStream(ctx context.Context, key string, opts storage.GetOptions
 	if err != nil {
 		return nil, err
 	}
-	hide(&rep.obj.Info)
+	m.hide(&rep.obj.Info)
 	return rep.obj, nil
 }
 
@@ -116,7 +116,10 @@ func (m *Mux) GetStream(ctx context.Context, key string, opts storage.GetOptions
 func (m *Mux) SetStream(ctx context.Context, key string, body storage.Body, opts storage.SetOptions) (storage.Info, error) {
 	n := m.node.Load()
 	req := &request{op: opSet, key: key, set: &opts}
-	if n.leaves > 1 {
+	switch {
+	case m.opts.PassVersions:
+		req.version = opts.Metadata[versionKey]
+	case n.leaves > 1:
 		req.version = m.newVersion()
 	}
 	opts.Metadata = withVersion(opts.Metadata, req.version)
@@ -133,7 +136,7 @@ func (m *Mux) write(ctx context.Context, n *node, req *request, body storage.Bod
 	defer kept.close()
 	req.body = kept
 	rep, err := n.do(ctx, req, nil)
-	hide(&rep.info)
+	m.hide(&rep.info)
 	if err == nil && rep.info.Version == "" && n.caps.Metadata {
 		rep.info.Version = req.version
 	}
@@ -165,7 +168,7 @@ func (m *Mux) List(ctx context.Context, opts storage.ListOptions) (storage.ListP
 // Stat implements storage.Storage.
 func (m *Mux) Stat(ctx context.Context, key string, opts storage.StatOptions) (storage.Info, error) {
 	rep, err := m.node.Load().do(ctx, &request{op: opStat, key: key, get: storage.GetOptions{Conditions: opts.Conditions}}, nil)
-	hide(&rep.info)
+	m.hide(&rep.info)
 	return rep.info, err
 }
 

@@ -253,3 +253,70 @@ func TestWeakestCapabilitiesAreReportedWhateverTheHealth(t *testing.T) {
 		}
 	})
 }
+
+func TestOutageBelowIsNotTakenForAMissingKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 4, nest(ModeFailover, ModeMirror), func(cfg *Config, _ *Options) {
+			cfg.Keyspace = KeyspaceSpread
+			for i := range cfg.Members {
+				cfg.Members[i].Mux.Keyspace = KeyspaceSpread
+			}
+		})
+		r.stores[0].fail(unavailable())
+		_, err := r.get("k")
+		wantCode(t, err, storage.CodeAllBackendsDown)
+		if found, err := storage.Has(t.Context(), r.Mux, "k"); err == nil {
+			t.Fatalf("an outage says %v", found)
+		}
+	})
+}
+
+func TestStatelessMuxAsksEveryMemberAnewWithEveryCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2, func(cfg *Config, _ *Options) { cfg.Health.Stateless = true })
+		r.everywhere("k", "hello")
+		r.stores[0].fail(unavailable())
+		for range 3 {
+			r.mustGet("k", "hello")
+			r.mustPut("k", "hello")
+		}
+		wantCounts(t, r.stores, "get", 3, 3)
+		wantCounts(t, r.stores, "set", 3, 3)
+		wantCounts(t, r.stores, "probe", 0, 0)
+		if m := r.member("a"); m.State != StateUp || m.Errors != 6 {
+			t.Fatalf("got %+v", m)
+		}
+	})
+}
+
+func TestNeutralErrorMovesOnWithoutTakingTheBackendDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2)
+		r.everywhere("k", "hello")
+		r.stores[0].fail(&storage.Error{Code: storage.CodeUnavailable, Status: 503, Neutral: true})
+		r.mustGet("k", "hello")
+		r.mustGet("k", "hello")
+		wantCounts(t, r.stores, "get", 2, 2)
+		if m := r.member("a"); m.State != StateUp {
+			t.Fatalf("got %+v", m)
+		}
+	})
+}
+
+func TestVersionsOfAStoreInsideAnotherMuxPassThrough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2, inMode(ModeMirror), func(_ *Config, o *Options) { o.PassVersions = true })
+		_, err := r.SetStream(t.Context(), "k", once("x"), storage.SetOptions{Metadata: map[string]string{versionKey: "v1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range r.stores {
+			if got := f.objects["k"].info.Metadata[versionKey]; got != "v1" {
+				t.Fatalf("%s keeps the version %q", f.name, got)
+			}
+		}
+		if info, err := r.Stat(t.Context(), "k", storage.StatOptions{}); err != nil || info.Metadata[versionKey] != "v1" {
+			t.Fatalf("got %+v, %v", info, err)
+		}
+	})
+}

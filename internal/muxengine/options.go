@@ -30,6 +30,10 @@ type Options struct {
 	// Spool keeps bodies so that they can be read again. Nil is a
 	// NewMemorySpool of DefaultSpoolBudget.
 	Spool Spool
+	// PassVersions leaves the versions of objects to whoever calls: they stay
+	// in the metadata, both ways. It is for a mux inside a store that is
+	// itself a member of another mux.
+	PassVersions bool
 }
 
 // Spool makes room for bodies that may have to be read again.

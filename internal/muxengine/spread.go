@@ -2,7 +2,6 @@ package muxengine
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/suaveplan/storagemux/internal/storage"
@@ -72,7 +71,7 @@ func (c *call) setPartialWhereItIs() (reply, error) {
 	look := &call{node: c.node, ctx: c.ctx, req: request{op: opStat, key: c.req.key}}
 	_, err := look.byMode()
 	switch {
-	case errors.Is(err, storage.ErrKeyNotFound):
+	case storage.CodeOf(err) == storage.CodeKeyNotFound:
 		return c.byMode()
 	case err != nil:
 		return reply{}, err

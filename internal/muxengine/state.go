@@ -128,6 +128,8 @@ func (st *state) judge(c claim, err error) {
 		st.forget(c)
 	case class != storage.ClassTransient:
 		st.succeeded(c, err == nil)
+	case neutral(err):
+		st.forget(c)
 	case errors.Is(err, storage.ErrNoSpace):
 		st.succeeded(claim{health: c.health}, false)
 		st.failed(&st.space, c.space, err)

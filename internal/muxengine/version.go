@@ -43,7 +43,10 @@ func withVersion(metadata map[string]string, version string) map[string]string {
 }
 
 // hide moves the version out of the metadata, which a client sees.
-func hide(info *storage.Info) {
+func (m *Mux) hide(info *storage.Info) {
+	if m.opts.PassVersions {
+		return
+	}
 	if version := info.Metadata[versionKey]; version != "" {
 		info.Version = version
 	}

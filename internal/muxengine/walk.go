@@ -93,7 +93,9 @@ func (c *call) movesOn(err error) bool {
 	case c.req.op == opResume:
 		return errors.Is(err, storage.ErrKeyNotFound) || errors.Is(err, storage.ErrPreconditionFailed)
 	case c.node.spread():
-		return !c.req.op.writes() && errors.Is(err, storage.ErrKeyNotFound)
+		// Not errors.Is: an outage below may have another's not-found as
+		// one of its causes.
+		return !c.req.op.writes() && storage.CodeOf(err) == storage.CodeKeyNotFound
 	}
 	return false
 }

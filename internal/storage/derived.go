@@ -29,7 +29,8 @@ func Set(ctx context.Context, s Storage, key string, data []byte, opts SetOption
 // Has reports whether there is an object under key.
 func Has(ctx context.Context, s Storage, key string) (bool, error) {
 	_, err := s.Stat(withOperation(ctx, "has"), key, StatOptions{})
-	if errors.Is(err, ErrKeyNotFound) {
+	if CodeOf(err) == CodeKeyNotFound {
+		// Not errors.Is: a not-found may be one of an outage's causes.
 		return false, nil
 	}
 	return err == nil, err

@@ -69,6 +69,9 @@ type Error struct {
 	RetryAfter time.Duration
 	// Outcome says, of a failed write, what is known about its effect.
 	Outcome Outcome
+	// Neutral: the error says nothing about the health of the store as a
+	// whole, since a part of it has answered.
+	Neutral bool
 	// Message says what was attempted on what. It never holds credentials.
 	Message string
 	// Cause is the error below, possibly made by errors.Join.
