@@ -61,6 +61,9 @@ func (d *documents) load(ctx context.Context, mux *v1alpha1.StorageMux) (*stored
 	if err != nil {
 		meta = nil
 	}
+	if meta == nil && !render.HasWorkload(mux) {
+		return nil, nil
+	}
 	return d.resolve(ctx, mux, meta)
 }
 
@@ -80,6 +83,9 @@ func (d *documents) loadLive(ctx context.Context, namespace string, muxes []v1al
 	stored := map[string]*storedDocument{}
 	for i := range muxes {
 		mux := &muxes[i]
+		if secrets[render.ConfigSecretName(mux.Name)] == nil && !render.HasWorkload(mux) {
+			continue
+		}
 		// One that is not in the list may have lost its labels: resolve
 		// asks for it by name.
 		one, err := d.resolve(ctx, mux, secrets[render.ConfigSecretName(mux.Name)])

@@ -57,15 +57,15 @@ func (s eventSink) one(object client.Object, kind, reason, action, format string
 	s.recorder.Eventf(object, nil, kind, reason, action, "%s", note(format, args...))
 }
 
-// both records an event of a mux and one of a backend in it, which may be nil.
-func (s eventSink) both(mux *v1alpha1.StorageMux, backend *v1alpha1.StorageBackend, kind, reason, format string, args ...any) {
+// both records an event of a mux and one of a member of it, which may be nil.
+func (s eventSink) both(mux *v1alpha1.StorageMux, member client.Object, kind, reason, format string, args ...any) {
 	text := note(format, args...)
-	if backend == nil {
+	if member == nil {
 		s.recorder.Eventf(mux, nil, kind, reason, actionDrain, "%s", text)
 		return
 	}
-	s.recorder.Eventf(mux, backend, kind, reason, actionDrain, "%s", text)
-	s.recorder.Eventf(backend, mux, kind, reason, actionDrain, "%s", "StorageMux "+mux.Name+": "+text)
+	s.recorder.Eventf(mux, member, kind, reason, actionDrain, "%s", text)
+	s.recorder.Eventf(member, mux, kind, reason, actionDrain, "%s", "StorageMux "+mux.Name+": "+text)
 }
 
 func note(format string, args ...any) string {

@@ -2,16 +2,20 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/suaveplan/storagemux/api/v1alpha1"
+	"github.com/suaveplan/storagemux/internal/muxconfig"
+	"github.com/suaveplan/storagemux/internal/render"
 )
 
 // Indexes of the cache: from what a spec names to the object that names it.
@@ -44,15 +48,18 @@ func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		{&v1alpha1.StorageBackend{}, indexConfigMaps, func(o client.Object) []string { return backendRefs(o.(*v1alpha1.StorageBackend)).configMaps }},
 		{&v1alpha1.StorageBackend{}, indexClaims, func(o client.Object) []string { return backendRefs(o.(*v1alpha1.StorageBackend)).claims }},
 		{&corev1.Pod{}, indexPods, func(o client.Object) []string { return []string{o.GetLabels()[v1alpha1.LabelMux]} }},
-		{&v1alpha1.StorageBackend{}, indexDeleting, func(o client.Object) []string {
-			return []string{strconv.FormatBool(o.GetDeletionTimestamp() != nil)}
-		}},
+		{&v1alpha1.StorageBackend{}, indexDeleting, isDeleting},
+		{&v1alpha1.StorageMux{}, indexDeleting, isDeleting},
 	} {
 		if err := indexer.IndexField(ctx, index.object, index.name, index.names); err != nil {
 			return fmt.Errorf("index %T by %s: %w", index.object, index.name, err)
 		}
 	}
 	return nil
+}
+
+func isDeleting(o client.Object) []string {
+	return []string{strconv.FormatBool(o.GetDeletionTimestamp() != nil)}
 }
 
 // targets are the names of the members of one kind, each once.
@@ -159,6 +166,46 @@ func (g graph) withParents(ctx context.Context, namespace string, muxes []v1alph
 	}
 	slices.Sort(names)
 	return names, nil
+}
+
+// parents returns the names of all muxes that contain mux at any depth.
+func (g graph) parents(ctx context.Context, mux *v1alpha1.StorageMux) ([]string, error) {
+	names, err := g.withParents(ctx, mux.Namespace, []v1alpha1.StorageMux{*mux})
+	return slices.DeleteFunc(names, func(name string) bool { return name == mux.Name }), err
+}
+
+// below returns the names of all that mux contains at any depth.
+func (g graph) below(ctx context.Context, mux *v1alpha1.StorageMux) (muxes, backends []string, err error) {
+	find := func(name string) *v1alpha1.StorageMux {
+		nested := &v1alpha1.StorageMux{}
+		switch failed := g.Get(ctx, types.NamespacedName{Namespace: mux.Namespace, Name: name}, nested); {
+		case apierrors.IsNotFound(failed):
+			return nil
+		case failed != nil:
+			err = errors.Join(err, fmt.Errorf("read StorageMux %s/%s: %w", mux.Namespace, name, failed))
+			return nil
+		}
+		return nested
+	}
+	render.EachListed(mux, find, func(member *muxconfig.Member) bool {
+		if member.Mux != "" {
+			muxes = append(muxes, member.Mux)
+		} else {
+			backends = append(backends, member.Backend)
+		}
+		return true
+	})
+	return union(muxes, nil), union(backends, nil), err
+}
+
+// deleting returns the names of the muxes that are being deleted.
+func (g graph) deleting(ctx context.Context, namespace string) ([]string, error) {
+	muxes, err := g.muxesWith(ctx, namespace, indexDeleting, "true")
+	names := make([]string, 0, len(muxes))
+	for i := range muxes {
+		names = append(names, muxes[i].Name)
+	}
+	return names, err
 }
 
 // backendsWith returns the names of the StorageBackends whose index has the value.

@@ -117,6 +117,7 @@ func (s *shared) reported(c fleet.Change) {
 func (r *muxReconciler) setup(mgr manager.Manager, o Options) error {
 	b := builder.ControllerManagedBy(mgr).
 		For(&v1alpha1.StorageMux{}, builder.WithPredicates(intentChanged)).
+		Watches(&v1alpha1.StorageMux{}, handler.EnqueueRequestsFromMapFunc(r.muxesAround), builder.WithPredicates(intentChanged)).
 		Watches(&v1alpha1.StorageBackend{}, handler.EnqueueRequestsFromMapFunc(r.muxesOfBackend), builder.WithPredicates(intentChanged)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(muxOfPod)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
@@ -144,7 +145,7 @@ func (r *backendReconciler) setup(mgr manager.Manager, o Options) error {
 	}
 	return builder.ControllerManagedBy(mgr).
 		For(&v1alpha1.StorageBackend{}, builder.WithPredicates(intentChanged)).
-		Watches(&v1alpha1.StorageMux{}, handler.EnqueueRequestsFromMapFunc(backendsOfMux), builder.WithPredicates(intentChanged)).
+		Watches(&v1alpha1.StorageMux{}, handler.EnqueueRequestsFromMapFunc(r.backendsOfMux), builder.WithPredicates(intentChanged)).
 		WatchesMetadata(&corev1.Secret{}, naming(indexSecrets)).
 		WatchesMetadata(&corev1.ConfigMap{}, naming(indexConfigMaps)).
 		WatchesMetadata(&corev1.PersistentVolumeClaim{}, naming(indexClaims)).
@@ -190,8 +191,27 @@ func (r *muxReconciler) muxesOfBackend(ctx context.Context, o client.Object) []r
 	return requests(o.GetNamespace(), union(names, r.fleet.Holders(string(o.GetUID()))))
 }
 
-func backendsOfMux(_ context.Context, o client.Object) []reconcile.Request {
-	return requests(o.GetNamespace(), targets(o.(*v1alpha1.StorageMux), v1alpha1.MemberKindStorageBackend))
+// muxesAround are the muxes that contain a mux, those whose proxies still have
+// it, and those that it contains.
+func (r *muxReconciler) muxesAround(ctx context.Context, o client.Object) []reconcile.Request {
+	mux := o.(*v1alpha1.StorageMux)
+	above, err := r.graph.parents(ctx, mux)
+	if err != nil {
+		return nil // the cache ends with the process
+	}
+	below, _, err := r.graph.below(ctx, mux)
+	if err != nil {
+		return nil
+	}
+	return requests(o.GetNamespace(), union(append(above, below...), r.fleet.Holders(string(o.GetUID()))))
+}
+
+func (r *backendReconciler) backendsOfMux(ctx context.Context, o client.Object) []reconcile.Request {
+	_, backends, err := r.graph.below(ctx, o.(*v1alpha1.StorageMux))
+	if err != nil {
+		return nil // the cache ends with the process
+	}
+	return requests(o.GetNamespace(), backends)
 }
 
 func muxOfPod(_ context.Context, o client.Object) []reconcile.Request {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -70,8 +69,11 @@ func (r *backendReconciler) Reconcile(ctx context.Context, request reconcile.Req
 
 // phases reports whether the backend is gone.
 func (r *backendReconciler) phases(ctx context.Context, scope *backendScope) (gone bool, err error) {
-	if err := r.hold(ctx, scope); err != nil {
-		return false, err
+	if b := scope.backend; b.DeletionTimestamp == nil && !paused(b) {
+		// Before any mux renders it.
+		if err := r.addFinalizer(ctx, b); err != nil {
+			return false, err
+		}
 	}
 	if err := r.gatherBackend(ctx, scope); err != nil {
 		return false, err
@@ -82,43 +84,14 @@ func (r *backendReconciler) phases(ctx context.Context, scope *backendScope) (go
 	if !controllerutil.ContainsFinalizer(scope.backend, v1alpha1.FinalizerDrain) {
 		return true, nil // what still holds it is not ours
 	}
-	if err := r.gatherDrain(ctx, scope); err != nil {
+	if scope.drain, err = r.gatherDrain(ctx, backendInDrain(scope.backend)); err != nil {
 		return false, err
 	}
 	if len(scope.drain.WaitingFor) > 0 || paused(scope.backend) {
 		return false, nil
 	}
-	err = r.release(ctx, scope)
+	err = r.release(ctx, scope.backend, scope.backend.Status.Drain != nil)
 	return err == nil, err
-}
-
-// hold adds the finalizer, before any mux renders the backend.
-func (r *backendReconciler) hold(ctx context.Context, scope *backendScope) error {
-	b := scope.backend
-	if b.DeletionTimestamp != nil || paused(b) || controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerDrain) {
-		return nil
-	}
-	before := b.DeepCopy()
-	controllerutil.AddFinalizer(b, v1alpha1.FinalizerDrain)
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.client.Patch(ctx, b, patch, fieldOwner); err != nil {
-		return fmt.Errorf("add the finalizer to StorageBackend %s/%s: %w", b.Namespace, b.Name, err)
-	}
-	return nil
-}
-
-// release removes the finalizer.
-func (r *backendReconciler) release(ctx context.Context, scope *backendScope) error {
-	b := scope.backend.DeepCopy()
-	controllerutil.RemoveFinalizer(b, v1alpha1.FinalizerDrain)
-	patch := client.MergeFromWithOptions(scope.backend, client.MergeFromWithOptimisticLock{})
-	if err := r.client.Patch(ctx, b, patch, fieldOwner); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("remove the finalizer from StorageBackend %s/%s: %w", b.Namespace, b.Name, err)
-	}
-	if scope.backend.Status.Drain != nil {
-		r.events.one(scope.backend, normal, reasonDrainCompleted, actionDrain, "no proxy uses it any more")
-	}
-	return nil
 }
 
 // gatherBackend reads what the status of a backend depends on.
@@ -177,7 +150,7 @@ func (r *backendReconciler) writeBackendStatus(ctx context.Context, scope *backe
 		return fmt.Errorf("write the status of StorageBackend %s: %w", key.NamespacedName, err)
 	}
 	r.tellConditions(updated, before.Conditions, after.Conditions, backendTransitions)
-	r.tellBlocked(updated, before.Conditions)
+	r.tellBlocked(updated, before.Conditions, after.Conditions)
 	return nil
 }
 
@@ -187,14 +160,4 @@ var backendTransitions = []transition{
 	{v1alpha1.ConditionResolvedRefs, metav1.ConditionTrue, normal, ""},
 	// That a store is down or up again is told by the proxies' own events.
 	{v1alpha1.ConditionReachable, metav1.ConditionFalse, warning, v1alpha1.ReasonBadCredentials},
-}
-
-// tellBlocked records that a drain has come to a stop, and why.
-func (r *backendReconciler) tellBlocked(b *v1alpha1.StorageBackend, before []metav1.Condition) {
-	now := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionDraining)
-	was := meta.FindStatusCondition(before, v1alpha1.ConditionDraining)
-	if now == nil || now.Reason != v1alpha1.ReasonDrainBlocked || was != nil && was.Reason == now.Reason {
-		return
-	}
-	r.events.one(b, warning, reasonDrainBlocked, actionDrain, "%s", now.Message)
 }

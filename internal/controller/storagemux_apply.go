@@ -38,6 +38,9 @@ const conflictRecheck = time.Minute
 // same. Of a spec that is refused nothing is applied: the children stay as they
 // are.
 func (r *muxReconciler) applyChildren(ctx context.Context, scope *muxScope) error {
+	if !render.HasWorkload(scope.mux) {
+		return r.removeChildren(ctx, scope)
+	}
 	if scope.children != nil {
 		scope.later(conflictRecheck)
 		return nil

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/suaveplan/storagemux/api/v1alpha1"
@@ -34,10 +36,14 @@ type muxScope struct {
 	notOurs error
 	pods    []corev1.Pod
 	proxies []status.Proxy
-	facts   render.Facts
-	result  render.Result
+	// above are the proxies of the muxes that contain this one.
+	above  []status.Proxy
+	facts  render.Facts
+	result render.Result
 	// children is why not all children are as they should be.
 	children *render.Verdict
+	// drain is nil while the mux is not being deleted.
+	drain *status.Drain
 	// again is after how long to look again although nothing wakes us.
 	again time.Duration
 }
@@ -59,17 +65,25 @@ func (r *muxReconciler) Reconcile(ctx context.Context, request reconcile.Request
 		}
 		return reconcile.Result{}, fmt.Errorf("read StorageMux %s: %w", request.NamespacedName, err)
 	}
+	scope := &muxScope{mux: mux}
+	phases := r.phases
 	if mux.DeletionTimestamp != nil {
-		// The children go by their owner references, and backends that
-		// drain no longer wait for this mux.
+		phases = r.phasesOfDeletion
+		if !controllerutil.ContainsFinalizer(mux, v1alpha1.FinalizerDrain) {
+			// The children go by their owner references.
+			return reconcile.Result{}, nil
+		}
+	}
+	gone, failed := phases(ctx, scope)
+	if gone {
 		return reconcile.Result{}, nil
 	}
-	scope := &muxScope{mux: mux}
-	failed := r.phases(ctx, scope)
 	if err := r.writeMuxStatus(ctx, scope, failed); err != nil {
 		failed = errors.Join(failed, err)
 	}
-	r.wakeDraining(ctx, scope)
+	if mux.DeletionTimestamp == nil {
+		r.wakeDraining(ctx, scope)
+	}
 	if conflict(failed) {
 		return reconcile.Result{RequeueAfter: conflictPause}, nil
 	}
@@ -81,25 +95,27 @@ func (r *muxReconciler) Reconcile(ctx context.Context, request reconcile.Request
 
 // phases are the steps of a pass, each on what the ones before it found. An
 // error ends the pass; it is retried.
-func (r *muxReconciler) phases(ctx context.Context, scope *muxScope) error {
-	if err := r.gather(ctx, scope); err != nil {
-		return err
+func (r *muxReconciler) phases(ctx context.Context, scope *muxScope) (gone bool, err error) {
+	steps := []func(context.Context, *muxScope) error{r.hold, r.look}
+	if !paused(scope.mux) {
+		steps = append(steps, r.writeDocument, r.applyChildren, r.removeOverdue)
 	}
-	r.fleet.Sync(types.NamespacedName{Namespace: scope.mux.Namespace, Name: scope.mux.Name},
-		scope.stored.access(), fleetTargets(scope.mux, scope.pods))
-	if err := r.decide(ctx, scope); err != nil {
-		return err
+	for _, step := range steps {
+		if err := step(ctx, scope); err != nil {
+			return false, err
+		}
 	}
-	if paused(scope.mux) {
-		return nil
-	}
-	for _, phase := range []func(context.Context, *muxScope) error{
-		r.writeDocument, r.applyChildren, r.removeOverdue,
-	} {
-		if err := phase(ctx, scope); err != nil {
+	return false, nil
+}
+
+// look gathers the facts and decides what is to be done.
+func (r *muxReconciler) look(ctx context.Context, scope *muxScope) error {
+	for _, step := range []func(context.Context, *muxScope) error{r.gather, r.gatherAbove, r.decide} {
+		if err := step(ctx, scope); err != nil {
 			return err
 		}
 	}
+	r.fleet.Sync(client.ObjectKeyFromObject(scope.mux), scope.stored.access(), fleetTargets(scope.mux, scope.pods))
 	return nil
 }
 
@@ -119,20 +135,30 @@ func (r *muxReconciler) forgetMux(key types.NamespacedName) {
 	r.budget.forget(objectKey{v1alpha1.KindStorageMux, key})
 }
 
-// wakeDraining lets the StorageBackends that are being deleted look again: those
+// wakeDraining lets what is being deleted look again: those
 // of this mux at once, and others in a while, since a pod that is gone may have
 // held one that the mux does not even know any more.
 func (r *muxReconciler) wakeDraining(ctx context.Context, scope *muxScope) {
-	names, err := r.graph.backendsWith(ctx, scope.mux.Namespace, indexDeleting, "true")
+	wake := func(w *waker, name string, ours bool) {
+		wait := time.Second
+		if ours {
+			wait = 0
+		}
+		w.wakeAfter(types.NamespacedName{Namespace: scope.mux.Namespace, Name: name}, wait)
+	}
+	backends, err := r.graph.backendsWith(ctx, scope.mux.Namespace, indexDeleting, "true")
 	if err != nil {
 		return // the cache ends with the process
 	}
-	for _, name := range names {
-		wait := time.Second
-		if _, ours := scope.facts.Backends[name]; ours {
-			wait = 0
-		}
-		r.backends.wakeAfter(types.NamespacedName{Namespace: scope.mux.Namespace, Name: name}, wait)
+	for _, name := range backends {
+		wake(r.backends, name, scope.facts.Backends[name] != nil)
+	}
+	muxes, err := r.graph.deleting(ctx, scope.mux.Namespace)
+	if err != nil {
+		return
+	}
+	for _, name := range muxes {
+		wake(r.muxes, name, scope.facts.Muxes[name] != nil)
 	}
 }
 

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -17,7 +18,7 @@ import (
 // writeDocument stores the next document, if it says something new.
 func (r *muxReconciler) writeDocument(ctx context.Context, scope *muxScope) error {
 	before, next := scope.facts.Stored, scope.result.Document
-	if scope.notOurs != nil {
+	if scope.notOurs != nil && render.HasWorkload(scope.mux) {
 		v := notOurs(scope.notOurs, "Secret", render.ConfigSecretName(scope.mux.Name))
 		scope.children = &v
 		scope.result.Document = nil
@@ -44,22 +45,20 @@ func (r *muxReconciler) writeDocument(ctx context.Context, scope *muxScope) erro
 // tellDrains records what the new document means for members on their way out.
 func (r *muxReconciler) tellDrains(scope *muxScope, before *muxconfig.Document) {
 	for _, d := range scope.result.Drains {
-		r.backends.wake(types.NamespacedName{Namespace: scope.mux.Namespace, Name: d.Backend})
-		if d.Phase == muxconfig.DrainGranted && !granted(before, d.Member) {
-			r.events.both(scope.mux, scope.facts.Backends[d.Backend], normal, reasonDrainStarted,
+		r.wakeMember(scope.mux, d.Backend, d.Nested)
+		if d.Phase == muxconfig.DrainGranted && !granted(before, d.Mux, d.Member) {
+			r.events.both(scope.mux, scope.object(d.Backend, d.Nested), normal, reasonDrainStarted,
 				"member %s is not chosen any more; what runs has until %s", d.Member, d.Deadline.Format("15:04:05 MST"))
 		}
 	}
 }
 
 // granted reports whether the member's drain is granted in doc.
-func granted(doc *muxconfig.Document, member string) bool {
-	for i := range doc.Mux(doc.Root).Members {
-		if m := doc.Mux(doc.Root).Members[i]; m.Name == member {
-			return m.Drain != nil && m.Drain.Phase == muxconfig.DrainGranted
-		}
-	}
-	return false
+func granted(doc *muxconfig.Document, mux, member string) bool {
+	held := doc.Mux(mux)
+	return held != nil && slices.ContainsFunc(held.Members, func(m muxconfig.Member) bool {
+		return m.Name == member && m.Drain != nil && m.Drain.Phase == muxconfig.DrainGranted
+	})
 }
 
 // notOurs says of an object with the name of a child why it is left alone.

@@ -40,7 +40,7 @@ func (r *muxReconciler) removeOverdue(ctx context.Context, scope *muxScope) erro
 		}
 		if len(forced) > 0 {
 			log.FromContext(ctx).Info("deleted pods that did not let go of a member in time", "member", d.Member, "pods", forced)
-			r.events.both(scope.mux, scope.facts.Backends[d.Backend], warning, reasonDrainForced,
+			r.events.both(scope.mux, scope.object(d.Backend, d.Nested), warning, reasonDrainForced,
 				"the deadline for member %s is past; deleted the pods that still held it: %s", d.Member, joined(forced))
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,7 +17,6 @@ import (
 )
 
 // +kubebuilder:rbac:groups="",resources=secrets;configmaps;persistentvolumeclaims;pods,verbs=get;list;watch
-// +kubebuilder:rbac:groups=storagemux.dev,resources=storagebackends,verbs=get;list;watch
 
 // gather reads all that the document of a mux depends on.
 func (r *shared) gather(ctx context.Context, scope *muxScope) error {
@@ -32,10 +30,12 @@ func (r *shared) gather(ctx context.Context, scope *muxScope) error {
 	scope.stored = stored
 	scope.facts = render.Facts{
 		Mux: scope.mux, Stored: stored.wire(), Now: r.now(), KnownRevision: scope.mux.Status.Revision,
-		Backends: map[string]*v1alpha1.StorageBackend{}, Secrets: map[string]render.Secret{},
+		Muxes: map[string]*v1alpha1.StorageMux{}, Backends: map[string]*v1alpha1.StorageBackend{}, Secrets: map[string]render.Secret{},
 		ConfigMaps: map[string]map[string]string{}, Claims: map[string]render.Claim{},
 	}
-	for _, step := range []func(context.Context, *muxScope) error{r.gatherBackends, r.gatherReferences, r.gatherProxies, r.gatherMaterial} {
+	for _, step := range []func(context.Context, *muxScope) error{
+		r.gatherMuxes, r.gatherBackends, r.gatherReferences, r.gatherProxies, r.gatherMaterial,
+	} {
 		if err := step(ctx, scope); err != nil {
 			return err
 		}
@@ -43,10 +43,44 @@ func (r *shared) gather(ctx context.Context, scope *muxScope) error {
 	return nil
 }
 
-// gatherBackends reads the StorageBackends that the spec lists or the stored
+// gatherMuxes reads the muxes that the specs list at any depth or the stored
+// document holds.
+func (r *shared) gatherMuxes(ctx context.Context, scope *muxScope) error {
+	queue := targets(scope.mux, v1alpha1.MemberKindStorageMux)
+	held := map[string]string{}
+	if doc := scope.facts.Stored; doc != nil {
+		for i := range doc.Muxes {
+			held[doc.Muxes[i].Name] = doc.Muxes[i].UID
+			queue = append(queue, doc.Muxes[i].Name)
+		}
+	}
+	seen := map[string]bool{scope.mux.Name: true}
+	for ; len(queue) > 0; queue = queue[1:] {
+		name := queue[0]
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		m := &v1alpha1.StorageMux{}
+		found, err := r.readMember(ctx, scope, name, held[name], m)
+		if err != nil {
+			return err
+		}
+		if found {
+			scope.facts.Muxes[name] = m
+			queue = append(queue, targets(m, v1alpha1.MemberKindStorageMux)...)
+		}
+	}
+	return nil
+}
+
+// gatherBackends reads the StorageBackends that these muxes list or the stored
 // document holds.
 func (r *shared) gatherBackends(ctx context.Context, scope *muxScope) error {
 	names := targets(scope.mux, v1alpha1.MemberKindStorageBackend)
+	for _, m := range scope.facts.Muxes {
+		names = append(names, targets(m, v1alpha1.MemberKindStorageBackend)...)
+	}
 	held := map[string]string{}
 	if doc := scope.facts.Stored; doc != nil {
 		for i := range doc.Backends {
@@ -54,26 +88,36 @@ func (r *shared) gatherBackends(ctx context.Context, scope *muxScope) error {
 			names = append(names, doc.Backends[i].Name)
 		}
 	}
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		key := types.NamespacedName{Namespace: scope.mux.Namespace, Name: name}
+	for _, name := range union(names, nil) {
 		b := &v1alpha1.StorageBackend{}
-		err := r.client.Get(ctx, key, b)
-		if err == nil && held[name] != string(b.UID) && b.DeletionTimestamp == nil {
-			// The cache may not know yet that it is being deleted, and
-			// what is rendered for the first time must not be.
-			b = &v1alpha1.StorageBackend{}
-			err = r.live.Get(ctx, key, b)
+		found, err := r.readMember(ctx, scope, name, held[name], b)
+		if err != nil {
+			return err
 		}
-		switch {
-		case apierrors.IsNotFound(err):
-		case err != nil:
-			return fmt.Errorf("read StorageBackend %s: %w", key, err)
-		default:
+		if found {
 			scope.facts.Backends[name] = b
 		}
 	}
 	return nil
+}
+
+// readMember reads what a member names, and reports whether it exists. What is
+// rendered for the first time must not be deleted already, which the cache may
+// not know yet: only an object that the document holds, under heldUID, is taken
+// from there.
+func (r *shared) readMember(ctx context.Context, scope *muxScope, name, heldUID string, into client.Object) (bool, error) {
+	key := types.NamespacedName{Namespace: scope.mux.Namespace, Name: name}
+	err := r.client.Get(ctx, key, into)
+	if err == nil && heldUID != string(into.GetUID()) && into.GetDeletionTimestamp() == nil && render.HasWorkload(scope.mux) {
+		err = r.live.Get(ctx, key, into)
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("read %T %s: %w", into, key, err)
+	}
+	return true, nil
 }
 
 // gatherReferences reads what the mux and its StorageBackends name.
@@ -120,51 +164,45 @@ func (r *shared) readReferences(ctx context.Context, namespace string, refs refN
 	return nil
 }
 
-// gatherProxies reads the pods: live while a member is on its way out, because
-// a pod that the cache does not know yet may hold it.
+// gatherProxies reads the pods from the cache.
 func (r *shared) gatherProxies(ctx context.Context, scope *muxScope) error {
-	var err error
-	key := client.ObjectKeyFromObject(scope.mux)
-	if anyLeaving(scope) {
-		var pods map[string][]corev1.Pod
-		pods, err = livePods(ctx, r.live, key.Namespace, key.Name)
-		scope.pods = pods[key.Name]
-	} else {
-		scope.pods, err = cachedPods(ctx, r.client, key)
-	}
+	pods, err := cachedPods(ctx, r.client, client.ObjectKeyFromObject(scope.mux))
 	if err != nil {
 		return err
 	}
-	scope.proxies = proxiesOf(r.fleet, key, scope.pods)
+	r.takePods(scope, pods)
+	return nil
+}
+
+// gatherProxiesLive reads the pods from the API server: one that the cache does
+// not know yet may hold a member that is on its way out.
+func (r *shared) gatherProxiesLive(ctx context.Context, scope *muxScope) error {
+	pods, err := livePods(ctx, r.live, scope.mux.Namespace, scope.mux.Name)
+	if err != nil {
+		return err
+	}
+	r.takePods(scope, pods[scope.mux.Name])
+	return nil
+}
+
+func (r *shared) takePods(scope *muxScope, pods []corev1.Pod) {
+	scope.pods = pods
+	scope.proxies = proxiesOf(r.fleet, client.ObjectKeyFromObject(scope.mux), pods)
 	scope.facts.Proxies = facts(scope.proxies)
 	for _, p := range scope.facts.Proxies {
 		if p.Report != nil && p.Report.Applied != nil {
 			scope.facts.KnownRevision = max(scope.facts.KnownRevision, p.Report.Applied.Revision)
 		}
 	}
-	return nil
-}
-
-// anyLeaving reports whether a backend is being deleted or was taken from the
-// list while the stored document holds it.
-func anyLeaving(scope *muxScope) bool {
-	for _, b := range scope.facts.Backends {
-		if b.DeletionTimestamp != nil {
-			return true
-		}
-	}
-	doc := scope.facts.Stored
-	if doc == nil {
-		return false
-	}
-	listed := targets(scope.mux, v1alpha1.MemberKindStorageBackend)
-	return slices.ContainsFunc(doc.Backends, func(b muxconfig.Backend) bool { return !slices.Contains(listed, b.Name) })
 }
 
 // gatherMaterial takes over what was generated before, and makes what is
 // missing or near its end.
 func (r *shared) gatherMaterial(ctx context.Context, scope *muxScope) error {
 	material := &scope.facts.Material
+	if !render.HasWorkload(scope.mux) && scope.facts.Stored == nil {
+		return nil
+	}
 	if doc := scope.facts.Stored; doc != nil {
 		material.Admin, material.Keys = doc.Admin, doc.Keys
 		if pairs := doc.Frontend.KeyPairs; len(pairs) == 1 && pairs[0].Generated() {
@@ -211,6 +249,12 @@ func (r *shared) decide(ctx context.Context, scope *muxScope) error {
 	}
 	scope.facts.Transitions = transitions
 	scope.result, err = render.Document(scope.facts)
+	if err == nil && len(scope.result.Drains) > 0 {
+		if err := r.gatherProxiesLive(ctx, scope); err != nil {
+			return err
+		}
+		scope.result, err = render.Document(scope.facts)
+	}
 	if err != nil {
 		return fmt.Errorf("render StorageMux %s/%s: %w", scope.mux.Namespace, scope.mux.Name, err)
 	}

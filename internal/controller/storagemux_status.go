@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,7 +23,8 @@ func (r *muxReconciler) writeMuxStatus(ctx context.Context, scope *muxScope, fai
 	before := &scope.mux.Status
 	after := status.Mux(status.MuxFacts{
 		Mux: scope.mux, Accepted: scope.result.Accepted, ResolvedRefs: scope.result.ResolvedRefs,
-		Stored: scope.stored.wire(), Children: scope.children, Proxies: scope.proxies,
+		Stored: scope.stored.wire(), Shape: scope.result.Shape, Children: scope.children,
+		Proxies: scope.proxies, Above: scope.above, Drain: scope.drain,
 		Paused: paused(scope.mux), Now: now,
 	})
 	key := objectKey{v1alpha1.KindStorageMux, client.ObjectKeyFromObject(scope.mux)}
@@ -40,9 +42,13 @@ func (r *muxReconciler) writeMuxStatus(ctx context.Context, scope *muxScope, fai
 	updated := scope.mux.DeepCopy()
 	updated.Status = after
 	if err := r.client.Status().Update(ctx, updated, fieldOwner); err != nil {
+		if scope.mux.DeletionTimestamp != nil && apierrors.IsNotFound(err) {
+			return nil
+		}
 		return fmt.Errorf("write the status of StorageMux %s: %w", key.NamespacedName, err)
 	}
 	r.tellConditions(updated, before.Conditions, after.Conditions, muxTransitions)
+	r.tellBlocked(updated, before.Conditions, after.Conditions)
 	return nil
 }
 
@@ -82,4 +88,14 @@ func (r *shared) tellConditions(object client.Object, before, after []metav1.Con
 			r.events.one(object, t.kind, now.Reason, t.condition, "%s", now.Message)
 		}
 	}
+}
+
+// tellBlocked records that a drain has come to a stop, and why.
+func (r *shared) tellBlocked(object client.Object, before, after []metav1.Condition) {
+	now := meta.FindStatusCondition(after, v1alpha1.ConditionDraining)
+	was := meta.FindStatusCondition(before, v1alpha1.ConditionDraining)
+	if now == nil || now.Reason != v1alpha1.ReasonDrainBlocked || was != nil && was.Reason == now.Reason {
+		return
+	}
+	r.events.one(object, warning, reasonDrainBlocked, actionDrain, "%s", now.Message)
 }

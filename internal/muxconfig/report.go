@@ -59,7 +59,7 @@ type Rejection struct {
 	Message  string `json:"message"`
 }
 
-// Totals are counts of the root mux since the proxy started.
+// Totals are counts of one mux since the proxy started.
 type Totals struct {
 	Calls          int64 `json:"calls"`
 	Failovers      int64 `json:"failovers"`
@@ -86,6 +86,8 @@ type MemberReport struct {
 	State   MemberState `json:"state"`
 
 	Figures
+	// Totals are those of a nested mux at this place, nil for a backend.
+	Totals *Totals `json:"totals,omitempty"`
 
 	ConsecutiveFailures int32        `json:"consecutiveFailures"`
 	LastTransitionTime  time.Time    `json:"lastTransitionTime,omitzero"`

@@ -69,6 +69,8 @@ func (f facts) member(p *place, s muxengine.MemberStats) muxconfig.MemberReport 
 		client := f.served.stores[p.backend.UID]
 		m.Capabilities, m.Refused = wireCapabilities(client.Capabilities()), client.refused
 	case s.Nested != nil:
+		nested := totals(*s.Nested, nil)
+		m.Totals = &nested
 		m.Capabilities = wireCapabilities(s.Nested.Capabilities)
 	}
 	return m

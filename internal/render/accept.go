@@ -17,14 +17,13 @@ var (
 
 // muxRules are asked in order; the first that refuses decides.
 var muxRules = []func(Facts) Verdict{
-	modeIsBuilt,
-	membersAreBackends,
+	topologyIsSound,
 	proxiesMayShareStores,
 	standaloneNeedsKeys,
 }
 
-// AcceptMux says whether the mux can be served at all, from its spec and what
-// it refers to. It does not ask whether what it refers to exists.
+// AcceptMux says whether the mux can be served at all, from its spec and those
+// of the muxes in it. It does not ask whether what they refer to exists.
 func AcceptMux(f Facts) Verdict {
 	for _, rule := range muxRules {
 		if v := rule(f); !v.OK {
@@ -36,42 +35,29 @@ func AcceptMux(f Facts) Verdict {
 
 var pass = Verdict{OK: true}
 
-func modeIsBuilt(f Facts) Verdict {
-	if mode := f.Mux.Spec.Mode; !slices.Contains(builtModes, mode) {
-		return refuse(v1alpha1.ReasonUnsupportedMode, "spec.mode %s is not built in this version; it must be one of %v", mode, builtModes)
-	}
-	return pass
-}
-
-func membersAreBackends(f Facts) Verdict {
-	for i := range f.Mux.Spec.Backends {
-		member := &f.Mux.Spec.Backends[i]
-		kind, name := member.Target()
-		switch {
-		case kind == v1alpha1.MemberKindStorageBackend:
-		case name == f.Mux.Name:
-			return refuse(v1alpha1.ReasonCycle, "spec.backends[%s].ref must not be the StorageMux itself", member.Name)
-		default:
-			return refuse(v1alpha1.ReasonUnsupportedField, "spec.backends[%s].ref: kind %s is not built in this version", member.Name, kind)
-		}
-	}
-	return pass
-}
+func topologyIsSound(f Facts) Verdict { return walkSpecs(f, nil) }
 
 // proxiesMayShareStores refuses several proxies over a store that only one of
 // them can see.
 func proxiesMayShareStores(f Facts) Verdict {
-	if f.Standalone || proxyReplicas(f.Mux) <= 1 {
+	if f.Standalone || !HasWorkload(f.Mux) || proxyReplicas(f.Mux) <= 1 {
 		return pass
 	}
-	for i := range f.Mux.Spec.Backends {
-		member := &f.Mux.Spec.Backends[i]
-		_, name := member.Target()
-		if what := singleProxyStore(f, f.Backends[name]); what != "" {
-			return refuse(v1alpha1.ReasonSingleReplicaRequired, "spec.proxy.replicas must be 1: StorageBackend %s is %s", name, what)
+	verdict := pass
+	_ = walkSpecs(f, func(path string, kind v1alpha1.MemberKind, name string) {
+		if kind != v1alpha1.MemberKindStorageBackend || !verdict.OK {
+			return
 		}
-	}
-	return pass
+		if what := singleProxyStore(f, f.Backends[name]); what != "" {
+			verdict = refuse(v1alpha1.ReasonSingleReplicaRequired, "spec.proxy.replicas must be 1: StorageBackend %s (member %s) is %s", name, path, what)
+		}
+	})
+	return verdict
+}
+
+// HasWorkload reports whether mux has proxies of its own.
+func HasWorkload(mux *v1alpha1.StorageMux) bool {
+	return mux.Spec.Proxy.Type != v1alpha1.ProxyTypeNone
 }
 
 // singleProxyStore says what about b's store keeps it to one proxy, or "".

@@ -26,13 +26,17 @@ const (
 
 // Drain is the step that one member takes with the next document.
 type Drain struct {
-	// Member is the member's name, Backend and UID are the resource.
-	Member, Backend, UID string
+	// Mux is the name of the mux that has the member, and Member its name
+	// there. Backend or Nested, and UID, are the resource.
+	Mux, Member          string
+	Backend, Nested, UID string
 	State                DrainState
 	// Phase and Deadline go into the document; Phase is empty while the
 	// member serves as before, and once it is released.
 	Phase    muxconfig.DrainPhase
 	Deadline *time.Time
+	// Timeout is how long the drain may take once it is granted.
+	Timeout time.Duration
 	// Message says in one sentence what the drain waits for, Waiting names
 	// the pods among that.
 	Message string
@@ -88,7 +92,6 @@ const OverdueGrace = 10 * time.Second
 type leaving struct {
 	member  muxconfig.Member
 	uid     string
-	why     string        // "is being deleted" or "is no longer in spec.backends"
 	timeout time.Duration // the backend's drainTimeout
 	forced  bool          // annotation force-removal
 	moved   bool          // annotation data-moved
@@ -98,6 +101,7 @@ type leaving struct {
 type drainRules struct {
 	stored  *muxconfig.Document
 	mux     *muxconfig.Mux // the mux of stored that holds the member
+	places  []string       // the paths of mux in stored
 	leaving []leaving
 	staying []string // names of members of mux that go on serving
 	proxies []Proxy
@@ -120,7 +124,7 @@ func (r drainRules) decide() []Drain {
 }
 
 func (r drainRules) step(l leaving, granted string) Drain {
-	d := Drain{Member: l.member.Name, Backend: l.member.Backend, UID: l.uid}
+	d := Drain{Mux: r.mux.Name, Member: l.member.Name, Backend: l.member.Backend, Nested: l.member.Mux, UID: l.uid, Timeout: l.timeout}
 	if l.member.Drain != nil && l.member.Drain.Phase == muxconfig.DrainGranted {
 		return r.stopped(l, d)
 	}
@@ -154,9 +158,17 @@ func (r drainRules) blockedByMode(l leaving) string {
 	}
 	stay := len(r.staying)
 	if least := muxconfig.MinMembers(r.mux.Mode); stay < least {
-		return fmt.Sprintf("mode %s needs %d member(s) that stay and has %d; add a backend to spec.backends first", r.mux.Mode, least, stay)
+		return fmt.Sprintf("mode %s needs %d member(s) that stay and has %d; add a backend to spec.backends%s first", r.mux.Mode, least, stay, r.ofNested())
 	}
 	return ""
+}
+
+// ofNested says whose spec is meant, where that is not the root's.
+func (r drainRules) ofNested() string {
+	if r.mux.Name == r.stored.Root {
+		return ""
+	}
+	return " of StorageMux " + r.mux.Name
 }
 
 // unmoved holds, in keyspace spread, the objects of l until they are elsewhere.
@@ -172,7 +184,7 @@ func (r drainRules) unmoved(l leaving, d *Drain) bool {
 	}
 	d.State = DrainBlocked
 	d.Message = fmt.Sprintf("in keyspace spread member %s may hold objects that no other member has; "+
-		"copy them to another member, then annotate the StorageBackend with storagemux.dev/data-moved=true", l.member.Name)
+		"copy them to another member, then annotate %s with storagemux.dev/data-moved=true", l.member.Name, describe(&l.member))
 	return true
 }
 
@@ -219,13 +231,22 @@ func (r drainRules) waitingFor(l leaving, phase muxconfig.DrainPhase) []string {
 		if !p.Running {
 			continue
 		}
-		m := p.member(r.stored, l.member.Name)
-		if m == nil || m.Drain == nil || m.Drain.Phase != phase || !m.Drain.Done {
+		done := func(m *muxconfig.MemberReport) bool {
+			return m != nil && m.Drain != nil && m.Drain.Phase == phase && m.Drain.Done
+		}
+		if !r.everywhere(l, p, done) {
 			pods = append(pods, p.Pod)
 		}
 	}
 	slices.Sort(pods)
 	return pods
+}
+
+// everywhere reports whether what p says of l is so at every place of its mux.
+func (r drainRules) everywhere(l leaving, p Proxy, is func(*muxconfig.MemberReport) bool) bool {
+	return !slices.ContainsFunc(r.places, func(place string) bool {
+		return !is(p.member(r.stored, muxconfig.JoinPath(place, l.member.Name)))
+	})
 }
 
 type emptiness int
@@ -243,11 +264,11 @@ func (r drainRules) storeEmpty(l leaving) emptiness {
 		if !p.Running {
 			continue
 		}
-		m := p.member(r.stored, l.member.Name)
+		known := func(m *muxconfig.MemberReport) bool { return m != nil && m.Drain != nil && m.Drain.StoreEmpty != nil }
 		switch {
-		case m == nil || m.Drain == nil || m.Drain.StoreEmpty == nil:
+		case !r.everywhere(l, p, known):
 			return emptyUnknown
-		case !*m.Drain.StoreEmpty:
+		case !r.everywhere(l, p, func(m *muxconfig.MemberReport) bool { return *m.Drain.StoreEmpty }):
 			return emptyNot
 		}
 		seen = emptyEverywhere
@@ -274,9 +295,14 @@ func (r drainRules) notServed() string {
 	return ""
 }
 
+// otherUp reports whether p sees a member that stays up at every place of the mux.
 func (r drainRules) otherUp(p Proxy) bool {
-	return slices.ContainsFunc(p.Report.Members, func(m muxconfig.MemberReport) bool {
-		return m.State == muxconfig.StateUp && slices.Contains(r.staying, m.Path)
+	up := map[string]bool{}
+	for _, m := range p.Report.Members {
+		up[m.Path] = m.State == muxconfig.StateUp
+	}
+	return !slices.ContainsFunc(r.places, func(place string) bool {
+		return !slices.ContainsFunc(r.staying, func(name string) bool { return up[muxconfig.JoinPath(place, name)] })
 	})
 }
 

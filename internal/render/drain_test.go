@@ -39,7 +39,7 @@ func (c drainCase) rules() drainRules {
 		mux.Members = append(mux.Members, member)
 	}
 	doc := &muxconfig.Document{Revision: 7, Hash: "h", Root: "m", Muxes: []muxconfig.Mux{mux}}
-	rules := drainRules{stored: doc, mux: &doc.Muxes[0], proxies: c.proxies, now: drainNow}
+	rules := drainRules{stored: doc, mux: &doc.Muxes[0], places: []string{""}, proxies: c.proxies, now: drainNow}
 	for _, name := range c.members {
 		if !slices.Contains(c.leaving, name) {
 			rules.staying = append(rules.staying, name)
@@ -48,7 +48,7 @@ func (c drainCase) rules() drainRules {
 	for _, name := range c.leaving {
 		i := slices.IndexFunc(mux.Members, func(m muxconfig.Member) bool { return m.Name == name })
 		rules.leaving = append(rules.leaving, leaving{
-			member: mux.Members[i], uid: "uid-" + name, why: "is being deleted", timeout: time.Minute,
+			member: mux.Members[i], uid: "uid-" + name, timeout: time.Minute,
 			forced: slices.Contains(c.forced, name), moved: slices.Contains(c.moved, name),
 		})
 	}

@@ -12,7 +12,10 @@ import (
 // Facts are all that the document of one mux depends on. Every map is by name
 // within the mux's namespace; what is absent does not exist.
 type Facts struct {
-	Mux        *v1alpha1.StorageMux
+	Mux *v1alpha1.StorageMux
+	// Muxes are the other StorageMuxes that Mux nests at any depth, and those
+	// that Stored holds.
+	Muxes      map[string]*v1alpha1.StorageMux
 	Backends   map[string]*v1alpha1.StorageBackend
 	Secrets    map[string]Secret
 	ConfigMaps map[string]map[string]string
@@ -73,7 +76,11 @@ type Result struct {
 	// Document is what proxies are to serve: Facts.Stored itself if nothing
 	// changes or the topology is frozen, nil if there is nothing to serve.
 	Document *muxconfig.Document
-	// Drains are the members on their way out, in list order.
+	// Shape is the topology of a mux of proxy type None, which has no
+	// document: its muxes and backends, and nothing else that is of use.
+	Shape *muxconfig.Document
+	// Drains are the members on their way out, the root's first, in list
+	// order.
 	Drains []Drain
 }
 

@@ -113,7 +113,7 @@ var goldenMaterial = Material{
 func readFacts(t *testing.T, input string, stored *muxconfig.Document) Facts {
 	t.Helper()
 	f := Facts{
-		Backends: map[string]*v1alpha1.StorageBackend{}, Secrets: map[string]Secret{},
+		Muxes: map[string]*v1alpha1.StorageMux{}, Backends: map[string]*v1alpha1.StorageBackend{}, Secrets: map[string]Secret{},
 		ConfigMaps: map[string]map[string]string{}, Claims: map[string]Claim{},
 		Stored: stored, Material: goldenMaterial, Now: time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC),
 	}
@@ -126,9 +126,18 @@ func readFacts(t *testing.T, input string, stored *muxconfig.Document) Facts {
 		decode(t, text, &head)
 		switch head.Kind {
 		case "StorageMux":
-			f.Mux = &v1alpha1.StorageMux{}
-			decode(t, text, f.Mux)
-			f.Mux.Namespace, f.Mux.UID = "team", types.UID("uid-"+f.Mux.Name)
+			// The first is the one that is rendered.
+			m := &v1alpha1.StorageMux{}
+			decode(t, text, m)
+			m.Namespace, m.UID = "team", types.UID("uid-"+m.Name)
+			if m.Finalizers == nil {
+				m.Finalizers = []string{v1alpha1.FinalizerDrain}
+			}
+			if f.Mux == nil {
+				f.Mux = m
+			} else {
+				f.Muxes[m.Name] = m
+			}
 		case "StorageBackend":
 			b := &v1alpha1.StorageBackend{}
 			decode(t, text, b)

@@ -15,6 +15,7 @@ import (
 func (r *resources) document(key types.NamespacedName, material render.Material, revision int64, now time.Time) (*muxconfig.Document, error) {
 	result, err := render.Document(render.Facts{
 		Mux:           r.muxes[key],
+		Muxes:         inNamespace(r.muxes, key.Namespace),
 		Backends:      inNamespace(r.backends, key.Namespace),
 		Secrets:       inNamespace(r.secrets, key.Namespace),
 		ConfigMaps:    inNamespace(r.configMaps, key.Namespace),

@@ -225,6 +225,13 @@ func (p *poller) change(before, after *muxconfig.Report, figuresOnly bool) Chang
 func figuresMoved(before, after *muxconfig.Report) bool {
 	return before.Totals != after.Totals ||
 		!slices.EqualFunc(before.Members, after.Members, func(a, b muxconfig.MemberReport) bool {
-			return a.Path == b.Path && a.Figures == b.Figures
+			return a.Path == b.Path && a.Figures == b.Figures && totalsOf(a) == totalsOf(b)
 		})
+}
+
+func totalsOf(m muxconfig.MemberReport) muxconfig.Totals {
+	if m.Totals == nil {
+		return muxconfig.Totals{}
+	}
+	return *m.Totals
 }

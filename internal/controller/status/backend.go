@@ -25,17 +25,6 @@ type BackendFacts struct {
 	Now   time.Time
 }
 
-// Drain is how far the removal of an object from all muxes is.
-type Drain struct {
-	// Blocked: at least one mux does not grant it.
-	Blocked bool
-	Message string
-	// StartedAt and Deadline are zero until a mux granted it.
-	StartedAt, Deadline time.Time
-	// WaitingFor names muxes and pods as storagemux/NAME and pod/NAME.
-	WaitingFor []string
-}
-
 // Backend returns the status of a StorageBackend.
 func Backend(f BackendFacts) v1alpha1.StorageBackendStatus {
 	b := backendBuilder{BackendFacts: f, replicas: replicas(f.Proxies), next: *f.Backend.Status.DeepCopy()}
@@ -43,7 +32,7 @@ func Backend(f BackendFacts) v1alpha1.StorageBackendStatus {
 	b.next.Type = f.Backend.Spec.Type()
 	b.usedBy()
 	b.observe()
-	b.drain()
+	b.next.Drain = drainStatus(f.Drain, f.Backend.Status.Drain)
 	b.conditions()
 	if figuresMoved(backendFigures(&f.Backend.Status), backendFigures(&b.next)) {
 		now := metav1.NewTime(f.Now.UTC().Truncate(time.Second))
@@ -96,30 +85,6 @@ func (b *backendBuilder) observe() {
 	}
 }
 
-func (b *backendBuilder) drain() {
-	if b.Drain == nil {
-		b.next.Drain = nil
-		return
-	}
-	waiting := slices.Compact(slices.Sorted(slices.Values(b.Drain.WaitingFor)))
-	b.next.Drain = &v1alpha1.DrainStatus{
-		StartedAt:  timeOrNil(b.Drain.StartedAt),
-		Deadline:   timeOrNil(b.Drain.Deadline),
-		WaitingFor: waiting[:min(len(waiting), v1alpha1.MaxStatusWaitingFor)],
-	}
-	if before := b.Backend.Status.Drain; before != nil && before.StartedAt != nil && b.next.Drain.Deadline != nil {
-		b.next.Drain.StartedAt = before.StartedAt
-	}
-}
-
-func timeOrNil(t time.Time) *metav1.Time {
-	if t.IsZero() {
-		return nil
-	}
-	stamp := metav1.NewTime(t.UTC().Truncate(time.Second))
-	return &stamp
-}
-
 func (b *backendBuilder) conditions() {
 	set := conditionSet{&b.next.Conditions, b.Backend.Generation, b.Now}
 	accepted := fromRender(b.Accepted)
@@ -131,15 +96,7 @@ func (b *backendBuilder) conditions() {
 	if !b.settling() || !set.keep(v1alpha1.ConditionReady) {
 		set.set(v1alpha1.ConditionReady, b.ready())
 	}
-	var draining *verdict
-	if b.Drain != nil {
-		v := isTrue(v1alpha1.ReasonDrainInProgress, "%s", b.Drain.Message)
-		if b.Drain.Blocked {
-			v.reason = v1alpha1.ReasonDrainBlocked
-		}
-		draining = &v
-	}
-	set.setWhileTrue(v1alpha1.ConditionDraining, draining)
+	set.setWhileTrue(v1alpha1.ConditionDraining, draining(b.Drain))
 	set.setWhileTrue(v1alpha1.ConditionStalled, stalled(accepted))
 }
 

@@ -20,20 +20,30 @@ type MuxFacts struct {
 	Mux                    *v1alpha1.StorageMux
 	Accepted, ResolvedRefs render.Verdict
 	// Stored is the document that proxies can read now, nil if there is none.
-	Stored *muxconfig.Document
+	// Shape stands in for it where the mux has no proxies of its own.
+	Stored, Shape *muxconfig.Document
 	// Children is set where a child could not be applied.
 	Children *render.Verdict
 	Proxies  []Proxy
-	Paused   bool
-	Now      time.Time
+	// Above are the proxies of the muxes that contain this one.
+	Above []Proxy
+	// Drain is nil while the mux is not being deleted.
+	Drain  *Drain
+	Paused bool
+	Now    time.Time
 }
 
 // Mux returns the status of a StorageMux.
 func Mux(f MuxFacts) v1alpha1.StorageMuxStatus {
-	b := muxBuilder{MuxFacts: f, replicas: replicas(f.Proxies), next: *f.Mux.Status.DeepCopy()}
+	b := muxBuilder{MuxFacts: f, replicas: replicas(f.Proxies), above: replicas(f.Above), next: *f.Mux.Status.DeepCopy()}
+	b.topology = f.Stored
+	if b.topology == nil {
+		b.topology = f.Shape
+	}
 	b.next.ObservedGeneration = f.Mux.Generation
 	b.wellKnown()
 	b.observe()
+	b.next.Drain = drainStatus(f.Drain, f.Mux.Status.Drain)
 	b.conditions()
 	if figuresMoved(muxFigures(&f.Mux.Status), muxFigures(&b.next)) {
 		now := metav1.NewTime(f.Now.UTC().Truncate(time.Second))
@@ -44,8 +54,11 @@ func Mux(f MuxFacts) v1alpha1.StorageMuxStatus {
 
 type muxBuilder struct {
 	MuxFacts
-	replicas []Proxy
-	next     v1alpha1.StorageMuxStatus
+	// replicas are the mux's own proxies, above those of muxes that contain
+	// it; both without those that end.
+	replicas, above []Proxy
+	topology        *muxconfig.Document
+	next            v1alpha1.StorageMuxStatus
 }
 
 // wellKnown fills in what follows from the spec and the stored document.
@@ -76,68 +89,72 @@ func (b *muxBuilder) serves(p Proxy) bool {
 	return b.Stored != nil && p.heard() && p.Running && p.Acknowledged(b.Stored)
 }
 
-// settling reports whether to keep what the status says of proxies and members.
-func (b *muxBuilder) settling() bool {
+// settling reports whether to keep what the status says of the mux's own
+// proxies.
+func (b *muxBuilder) settling() bool { return b.sameAsBefore() && unsettled(b.replicas) }
+
+// membersSettling reports whether to keep what the status says of members.
+func (b *muxBuilder) membersSettling() bool {
+	return b.sameAsBefore() && unsettled(slices.Concat(b.replicas, b.above))
+}
+
+func (b *muxBuilder) sameAsBefore() bool {
 	before := b.Mux.Status
-	return b.Stored != nil && before.Revision == b.Stored.Revision && before.ObservedGeneration != 0 &&
-		unsettled(b.replicas)
+	return b.topology != nil && before.ObservedGeneration != 0 && (b.Stored == nil || before.Revision == b.Stored.Revision)
 }
 
 // observe fills in members, totals and capabilities.
 func (b *muxBuilder) observe() {
 	if b.settling() {
 		b.next.ProgrammedReplicas = min(b.Mux.Status.ProgrammedReplicas, b.next.Replicas)
+	}
+	if b.membersSettling() {
 		return
 	}
 	b.next.Members, b.next.BackendsUp, b.next.Capabilities, b.next.Totals = nil, "", nil, nil
-	if b.Stored == nil {
+	if b.topology == nil {
 		return
 	}
+	views := b.views()
 	var leaves []*muxconfig.MemberReport
 	up, backends := 0, 0
-	_ = muxconfig.Walk(b.Stored, func(path string, _ *muxconfig.Mux, member *muxconfig.Member) {
-		seen := b.seen(path, uidOf(b.Stored, member))
-		status := v1alpha1.MemberStatus{Path: path, Kind: v1alpha1.MemberKindStorageBackend, Name: member.Backend, Observation: observation(seen)}
-		if member.Mux != "" {
-			status.Kind, status.Name = v1alpha1.MemberKindStorageMux, member.Mux
-		} else {
-			backends++
-			if status.State == v1alpha1.MemberStateUp {
-				up++
-			}
-			leaves = append(leaves, slices.Concat(seen...)...)
+	add := func(status v1alpha1.MemberStatus, seen [][]*muxconfig.MemberReport) {
+		if len(b.next.Members) == v1alpha1.MaxStatusMembers {
+			return
 		}
+		status.Observation = observation(seen)
 		b.next.Members = append(b.next.Members, status)
+		if status.Kind == v1alpha1.MemberKindStorageMux {
+			return
+		}
+		backends++
+		if status.State == v1alpha1.MemberStateUp {
+			up++
+		}
+		leaves = append(leaves, slices.Concat(seen...)...)
+	}
+	shown := map[string]bool{}
+	_ = muxconfig.Walk(b.topology, func(path string, _ *muxconfig.Mux, member *muxconfig.Member) {
+		shown[path] = true
+		add(memberStatus(path, member.Backend, member.Mux), seenAt(views, path, uidOf(b.topology, member)))
 	})
+	if b.Stored == nil {
+		// Members on their way out are only in the documents of others.
+		for _, m := range leftIn(views, shown) {
+			path := m.path
+			add(memberStatus(path, m.report.Backend, m.report.Mux), seenAt(views, path, m.report.UID))
+		}
+	}
 	b.next.BackendsUp = fmt.Sprintf("%d/%d", up, backends)
 	b.next.Capabilities = capabilities(leaves)
-	for _, p := range b.replicas {
-		if !p.heard() {
-			continue
-		}
-		if b.next.Totals == nil {
-			b.next.Totals = &v1alpha1.MuxTotals{}
-		}
-		b.next.Totals.Calls += max(p.Report.Totals.Calls, 0)
-		b.next.Totals.Failovers += max(p.Report.Totals.Failovers, 0)
-		b.next.Totals.FanoutPartials += max(p.Report.Totals.FanoutPartials, 0)
-	}
+	b.next.Totals = addTotals(views)
 }
 
-// seen returns what each replica says of the member at path.
-func (b *muxBuilder) seen(path, uid string) [][]*muxconfig.MemberReport {
-	seen := make([][]*muxconfig.MemberReport, len(b.replicas))
-	for i, p := range b.replicas {
-		if !p.heard() {
-			continue
-		}
-		for j := range p.Report.Members {
-			if m := &p.Report.Members[j]; m.Path == path && m.UID == uid {
-				seen[i] = append(seen[i], m)
-			}
-		}
+func memberStatus(path, backend, mux string) v1alpha1.MemberStatus {
+	if mux != "" {
+		return v1alpha1.MemberStatus{Path: path, Kind: v1alpha1.MemberKindStorageMux, Name: mux}
 	}
-	return seen
+	return v1alpha1.MemberStatus{Path: path, Kind: v1alpha1.MemberKindStorageBackend, Name: backend}
 }
 
 func uidOf(doc *muxconfig.Document, member *muxconfig.Member) string {
@@ -157,7 +174,7 @@ func (b *muxBuilder) conditions() {
 	set.set(v1alpha1.ConditionResolvedRefs, refs)
 
 	settling := b.settling()
-	if !settling || !set.keep(v1alpha1.ConditionBackendsHealthy) {
+	if !b.membersSettling() || !set.keep(v1alpha1.ConditionBackendsHealthy) {
 		set.set(v1alpha1.ConditionBackendsHealthy, b.backendsHealthy())
 	}
 	programmed := b.programmed()
@@ -172,6 +189,9 @@ func (b *muxBuilder) conditions() {
 		v := isTrue(v1alpha1.ReasonPaused, "the annotation %s stops the operator", v1alpha1.AnnotationPaused)
 		set.setWhileTrue(v1alpha1.ConditionReconciling, &v)
 	case settling:
+	case !b.hasWorkload() && len(b.Proxies) > 0:
+		v := isTrue(v1alpha1.ReasonProgressing, "proxies of the time before proxy.type None have not ended yet")
+		set.setWhileTrue(v1alpha1.ConditionReconciling, &v)
 	case programmed.reason == v1alpha1.ReasonPending:
 		v := isTrue(v1alpha1.ReasonProgressing, "%s", programmed.message)
 		set.setWhileTrue(v1alpha1.ConditionReconciling, &v)
@@ -187,6 +207,7 @@ func (b *muxBuilder) conditions() {
 		stall = nil
 	}
 	set.setWhileTrue(v1alpha1.ConditionStalled, stall)
+	set.setWhileTrue(v1alpha1.ConditionDraining, draining(b.Drain))
 }
 
 // cause is what keeps the spec from being programmed before any proxy is asked.
@@ -197,10 +218,10 @@ func (b *muxBuilder) cause() *verdict {
 		v = isFalse(v1alpha1.ReasonNotAccepted, "the spec is not accepted: %s", b.Accepted.Message)
 	case b.Children != nil:
 		v = isFalse(b.Children.Reason, "%s", b.Children.Message)
-	case b.Stored == nil && !b.ResolvedRefs.OK:
-		v = isFalse(v1alpha1.ReasonRefsNotResolved, "there is nothing to serve yet: %s", b.ResolvedRefs.Message)
 	case !b.hasWorkload():
 		v = isTrue(v1alpha1.ReasonNoWorkload, "a mux of proxy type None has no proxies")
+	case b.Stored == nil && !b.ResolvedRefs.OK:
+		v = isFalse(v1alpha1.ReasonRefsNotResolved, "there is nothing to serve yet: %s", b.ResolvedRefs.Message)
 	case replicasWanted(b.Mux) == 0 && len(b.replicas) == 0:
 		v = isFalse(v1alpha1.ReasonScaledToZero, "spec.proxy.replicas is 0")
 	default:
@@ -277,7 +298,7 @@ func (b *muxBuilder) backendsHealthy() verdict {
 		}
 	}
 	switch {
-	case leaves == 0 && b.Stored != nil:
+	case leaves == 0 && b.topology != nil:
 		return isFalse(v1alpha1.ReasonAllDown, "the mux has no member left")
 	case leaves == 0 || len(silent) == leaves:
 		return isUnknown(v1alpha1.ReasonNoReport, "no proxy has told lately")
