@@ -80,7 +80,7 @@ func (a *attempt) run() (reply, error) {
 	a.firstByte = a.call.node.mux.now() - a.started
 	if err != nil {
 		err = a.explain(err)
-		if a.req.op == opSet && outcomeOf(err) == storage.OutcomeUnknown && a.m.leaf != nil {
+		if (a.req.op == opSet || a.req.op == opCompleteUpload) && outcomeOf(err) == storage.OutcomeUnknown && a.m.leaf != nil {
 			if info, found := a.find(); found {
 				rep, err = reply{info: info}, nil
 			}
@@ -95,6 +95,9 @@ func (a *attempt) run() (reply, error) {
 }
 
 func (a *attempt) ask() (reply, error) {
+	if a.m.foreign != nil && a.req.upload != nil {
+		return a.invoke()
+	}
 	if below := a.m.below(); below != nil {
 		return below.do(a.ctx, a.req.below(a.m), a)
 	}
@@ -127,6 +130,14 @@ func (a *attempt) invoke() (reply, error) {
 	if a.m.cfg.MayBlock {
 		return a.invokeApart(body)
 	}
+	return a.send(body)
+}
+
+// send makes the request of the leaf.
+func (a *attempt) send(body storage.Body) (reply, error) {
+	if a.req.upload != nil {
+		return a.callUpload(a.ctx, body)
+	}
 	return a.req.call(a.ctx, a.m.leaf, body)
 }
 
@@ -140,7 +151,7 @@ func (a *attempt) invokeApart(body storage.Body) (reply, error) {
 	var taken atomic.Bool
 	done := make(chan answer, 1)
 	go func() {
-		rep, err := a.req.call(a.ctx, a.m.leaf, body)
+		rep, err := a.send(body)
 		if taken.CompareAndSwap(false, true) {
 			done <- answer{rep, err}
 			return
@@ -168,6 +179,20 @@ func (a *attempt) arm() {
 	if a.timer == nil {
 		a.timer = time.AfterFunc(a.m.timeout, a.expire)
 	} else {
+		a.timer.Reset(a.m.timeout)
+	}
+}
+
+// pause stops the time limit, and moved starts it anew: the member waits for
+// somebody else, or has got on. A mux that is nested has no time limit.
+func (a *attempt) pause() {
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+}
+
+func (a *attempt) moved() {
+	if a.timer != nil && a.ctx.Err() == nil {
 		a.timer.Reset(a.m.timeout)
 	}
 }
@@ -221,7 +246,7 @@ func (a *attempt) explain(err error) error {
 		e = bodyError(op, a.bodyFailed())
 	case a.expired.Load():
 		e = storage.Errorf(storage.CodeBackendTimeout, op.String(), "no sign of life for %s", a.m.timeout).WithCause(storage.CauseTimeout)
-		if op.writes() && a.sentAll.Load() {
+		if op.changes() && a.sent() {
 			e.Outcome = storage.OutcomeUnknown
 		}
 	case a.drained.Load():
@@ -245,8 +270,11 @@ func (a *attempt) ambiguous(err error) bool {
 	if errors.As(err, &e) {
 		return e.Outcome == storage.OutcomeUnknown
 	}
-	return a.req.op.carriesBody() && a.sentAll.Load()
+	return a.req.op.changes() && a.sent()
 }
+
+// sent reports whether the member has got all that the request brings.
+func (a *attempt) sent() bool { return a.sentAll.Load() || a.req.op == opCompleteUpload }
 
 // bodyFailed returns the error that the body of the request ended with, if it
 // was not the member that failed.
@@ -326,7 +354,7 @@ type sentReader struct {
 
 func (r *sentReader) Read(p []byte) (int, error) {
 	a := r.attempt
-	a.timer.Stop()
+	a.pause()
 	asked := a.call.node.mux.now()
 	a.asks(asked)
 	n, err := r.ReadCloser.Read(p)
@@ -339,8 +367,6 @@ func (r *sentReader) Read(p []byte) (int, error) {
 	if errors.Is(err, errContentGone) {
 		a.slow.Store(true)
 	}
-	if a.ctx.Err() == nil {
-		a.timer.Reset(a.m.timeout)
-	}
+	a.moved()
 	return n, err
 }

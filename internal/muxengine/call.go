@@ -63,6 +63,10 @@ func (c *call) execute() (reply, error) {
 		return reply{}, c.aborted()
 	case c.node.mux.closed.Load():
 		return reply{}, c.allDown("the mux is closed")
+	case c.req.op.continues():
+		return c.executeUpload()
+	case c.req.op == opListUploads:
+		return c.listUploads()
 	case c.node.spread():
 		return c.executeSpread()
 	default:
@@ -97,7 +101,7 @@ func (c *call) prepare() {
 	p.mode, p.members, p.core, p.rand = n.mode, n.members, n.core, n.mux.rand
 	p.op, p.key, p.sticky, p.hash = c.req.op, c.req.key, n.cfg.StickyHash, n.mux.opts.Hash
 	p.set = n.reads
-	if c.req.op.carriesBody() {
+	if c.req.op.needsSpace() {
 		p.set = n.writes
 	}
 	if c.shape() != walk {
@@ -110,7 +114,7 @@ func (c *call) prepare() {
 		return
 	}
 	now := n.mux.now()
-	if now >= n.due || c.req.op.carriesBody() && now >= n.spaceDue {
+	if now >= n.due || c.req.op.needsSpace() && now >= n.spaceDue {
 		c.lookForDue(now)
 	}
 }
@@ -179,7 +183,7 @@ func (n *node) soonest(op operation) *member {
 			continue
 		}
 		due, spaceDue := m.dueAt()
-		if op.carriesBody() && spaceDue != never {
+		if op.needsSpace() && spaceDue != never {
 			due = spaceDue
 		}
 		if best == nil || due < at {

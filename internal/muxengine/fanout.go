@@ -93,14 +93,15 @@ func (c *call) verdictOf(outcomes []outcome) (reply, error) {
 		return reply{}, c.refusal(failed)
 	}
 	c.winner = won.m
-	if len(failed) == 0 {
-		return won.rep, nil
+	rep := joinUploads(won.rep, outcomes)
+	if len(failed) == 0 || !c.req.op.changes() {
+		return rep, nil
 	}
 	err := c.partial(failed)
 	if c.node.cfg.OnFanoutPartial == FanoutPartialFail {
 		return reply{}, err
 	}
-	return won.rep, nil
+	return rep, nil
 }
 
 // originFailed surfaces the origin's own answer, or its outage.
@@ -112,7 +113,7 @@ func (c *call) originFailed(outcomes []outcome) error {
 		switch {
 		case storage.Classify(o.err) != storage.ClassTransient:
 			return o.err
-		case outcomeOf(o.err) == storage.OutcomeUnknown && c.req.op.carriesBody():
+		case outcomeOf(o.err) == storage.OutcomeUnknown && c.req.op.changes():
 			return c.unknown(o.err)
 		}
 		c.last = o.err

@@ -21,6 +21,8 @@ type node struct {
 	members []*member
 	caps    storage.Capabilities
 	leaves  int
+	// multipart: every leaf takes uploads in parts.
+	multipart bool
 
 	// reads and writes are the members that may be chosen: for bodies to be
 	// stored, and for all else.
@@ -60,12 +62,21 @@ func (m *member) below() *node {
 	return m.nested
 }
 
+// storage returns what requests are made of where the member is no mux that the
+// engine built.
+func (m *member) storage() storage.Storage {
+	if m.foreign != nil {
+		return m.foreign
+	}
+	return m.leaf
+}
+
 // build makes the node of cfg, which is valid, and of everything below it.
 // stateOf gives the state of an identity.
 func build(mux *Mux, cfg *Config, c *core, path string, stateOf func(id string) *state) *node {
 	n := &node{
 		mux: mux, cfg: cfg, core: c, path: path, mode: modes[cfg.Mode],
-		caps: storage.AllCapabilities(),
+		caps: storage.AllCapabilities(), multipart: true,
 	}
 	for i := range cfg.Members {
 		m := newMember(n, &cfg.Members[i], uint8(i), stateOf)
@@ -73,8 +84,11 @@ func build(mux *Mux, cfg *Config, c *core, path string, stateOf func(id string) 
 		n.caps = n.caps.Weakest(m.caps)
 		if below := m.below(); below != nil {
 			n.leaves += below.leaves
+			n.multipart = n.multipart && below.multipart
 		} else {
 			n.leaves++
+			_, takesParts := m.leaf.(storage.Multipart)
+			n.multipart = n.multipart && takesParts
 		}
 	}
 	// A condition that one member can check says nothing about the others.
@@ -223,9 +237,9 @@ func (m *member) probeable(op operation, now int64) bool {
 	}
 	st := m.state
 	if st.health.down.Load() {
-		return st.health.due(now) && (!op.carriesBody() || !st.space.down.Load() || st.space.due(now))
+		return st.health.due(now) && (!op.needsSpace() || !st.space.down.Load() || st.space.due(now))
 	}
-	return op.carriesBody() && st.space.due(now)
+	return op.needsSpace() && st.space.due(now)
 }
 
 // spread reports whether a key may be on any one of several members.

@@ -19,16 +19,42 @@ const (
 	opDelete
 	// opResume goes on with a body at an offset, if the object is the same.
 	opResume
+	opCreateUpload
+	opListUploads
+	opUploadPart
+	opCompleteUpload
+	opAbortUpload
+	opListParts
 )
 
-func (o operation) writes() bool      { return o == opSet || o == opSetPartial || o == opDelete }
-func (o operation) carriesBody() bool { return o == opSet || o == opSetPartial }
+func (o operation) carriesBody() bool { return o == opSet || o == opSetPartial || o == opUploadPart }
+
+// changes says that success changes what readers see.
+func (o operation) changes() bool {
+	return o == opSet || o == opSetPartial || o == opDelete || o == opCompleteUpload
+}
+
+func (o operation) writes() bool {
+	return o.changes() || o == opCreateUpload || o == opUploadPart || o == opAbortUpload
+}
+
+// needsSpace says that a store without space for more is no use.
+func (o operation) needsSpace() bool { return o.carriesBody() || o == opCreateUpload }
+
+// continues says that the operation belongs to an upload that has begun.
+func (o operation) continues() bool { return o >= opUploadPart }
 
 // names are those of the contract's methods, as errors carry them; traced are
 // those of spans.
 var (
-	names  = [...]string{"GetStream", "Stat", "List", "SetStream", "SetPartial", "Delete", "GetStream"}
-	traced = [...]string{"getStream", "stat", "list", "setStream", "setPartial", "delete", "getStream"}
+	names = [...]string{
+		"GetStream", "Stat", "List", "SetStream", "SetPartial", "Delete", "GetStream",
+		"CreateUpload", "ListUploads", "UploadPart", "CompleteUpload", "AbortUpload", "ListParts",
+	}
+	traced = [...]string{
+		"getStream", "stat", "list", "setStream", "setPartial", "delete", "getStream",
+		"createUpload", "listUploads", "uploadPart", "completeUpload", "abortUpload", "listParts",
+	}
 )
 
 func (o operation) String() string { return names[o] }
@@ -50,17 +76,22 @@ type request struct {
 	pin string
 	// same is the object that opResume must find.
 	same *identityOf
+	// upload is what requests about uploads need besides.
+	upload *uploadRequest
 }
 
 // reply is the answer to a request.
 type reply struct {
-	obj  *storage.Object
-	info storage.Info
-	page storage.ListPage
+	obj    *storage.Object
+	info   storage.Info
+	page   storage.ListPage
+	upload *uploadReply
 }
 
 // conditional reports whether r is a write that must hold a precondition.
-func (r *request) conditional() bool { return r.op == opSet && !r.set.Conditions.IsZero() }
+func (r *request) conditional() bool {
+	return (r.op == opSet || r.op == opCompleteUpload) && !r.set.Conditions.IsZero()
+}
 
 // call makes r of s, with body in place of its own.
 func (r *request) call(ctx context.Context, s storage.Storage, body storage.Body) (rep reply, err error) {

@@ -132,7 +132,8 @@ func TestEngineHasNoRetryOfItsOwn(t *testing.T) {
 
 func TestEngineImportsNothingOfAnOperatingSystemOrACluster(t *testing.T) {
 	allowed := []string{
-		"context", "errors", "fmt", "io", "maps", "math", "math/bits", "math/rand/v2", "net/http", "slices", "strings", "sync", "sync/atomic", "time",
+		"context", "encoding/json", "errors", "fmt", "io", "maps", "math", "math/bits", "math/rand/v2", "net/http", "slices",
+		"strconv", "strings", "sync", "sync/atomic", "time",
 		"github.com/suaveplan/storagemux/internal/storage",
 		"github.com/cespare/xxhash/v2", "github.com/failsafe-go/failsafe-go", "github.com/failsafe-go/failsafe-go/retrypolicy",
 		"go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/codes", "go.opentelemetry.io/otel/trace",

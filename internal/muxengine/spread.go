@@ -17,13 +17,17 @@ func (c *call) executeSpread() (reply, error) {
 	case c.req.op == opSetPartial:
 		return c.setPartialWhereItIs()
 	case c.req.conditional():
-		return reply{}, storage.Errorf(storage.CodeUnsupported, c.req.op.String(), "conditional writes need keyspace replicated")
+		return reply{}, unconditionalOnly(c.req.op)
 	}
 	rep, err := c.byMode()
 	if err == nil && c.req.op == opSet {
 		c.removeCopies()
 	}
 	return rep, err
+}
+
+func unconditionalOnly(op operation) error {
+	return storage.Errorf(storage.CodeUnsupported, op.String(), "conditional writes need keyspace replicated")
 }
 
 // holders are the members that may hold keys.

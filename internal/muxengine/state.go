@@ -74,7 +74,7 @@ func (st *state) admit(op operation, force bool) (claim, admission) {
 			return claim{}, isDown
 		}
 	}
-	if op.carriesBody() {
+	if op.needsSpace() {
 		if c.space = st.space.begin(); st.space.down.Load() {
 			if c.space, ok = st.space.claim(st.mux.now(), force); !ok {
 				st.health.release(c.health)
@@ -94,13 +94,14 @@ func (st *state) admit(op operation, force bool) (claim, admission) {
 	return c, admitted
 }
 
-// open reports whether the member takes requests of op at all.
+// open reports whether the member takes requests of op at all. Uploads that have
+// begun on it go on while it drains.
 func (st *state) open(op operation) bool {
 	switch DrainPhase(st.phase.Load()) {
 	case DrainGranted:
-		return false
+		return op.continues()
 	case DrainWritesRefused:
-		return !op.carriesBody()
+		return op.continues() || !op.needsSpace()
 	default:
 		return true
 	}

@@ -27,6 +27,10 @@ type fake struct {
 	objects map[string]fakeObject
 	calls   map[string]int
 	open    int
+	uploads []*fakeUpload
+	created int
+	// salt makes this store's tags of parts differ from others'.
+	salt string
 
 	// before is asked before each call; an error is the call's outcome.
 	before func(ctx context.Context, op, key string) error
