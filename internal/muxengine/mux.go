@@ -116,13 +116,7 @@ func (m *Mux) GetStream(ctx context.Context, key string, opts storage.GetOptions
 func (m *Mux) SetStream(ctx context.Context, key string, body storage.Body, opts storage.SetOptions) (storage.Info, error) {
 	n := m.node.Load()
 	req := &request{op: opSet, key: key, set: &opts}
-	switch {
-	case m.opts.PassVersions:
-		req.version = opts.Metadata[versionKey]
-	case n.leaves > 1:
-		req.version = m.newVersion()
-	}
-	opts.Metadata = withVersion(opts.Metadata, req.version)
+	m.giveVersion(n, req)
 	return m.write(ctx, n, req, body)
 }
 

@@ -41,10 +41,7 @@ func (m *Mux) CreateUpload(ctx context.Context, key string, opts storage.SetOpti
 		return "", err
 	}
 	req := &request{op: opCreateUpload, key: key, set: &opts, upload: &uploadRequest{}}
-	if n.leaves > 1 {
-		req.version = m.newVersion()
-	}
-	opts.Metadata = withVersion(opts.Metadata, req.version)
+	m.giveVersion(n, req)
 	rep, err := n.do(ctx, req, nil)
 	if err != nil {
 		return "", err
@@ -80,7 +77,7 @@ func (m *Mux) CompleteUpload(ctx context.Context, key, upload string, parts []st
 	rep, err := n.continueUpload(ctx, upload, &request{
 		op: opCompleteUpload, key: key, set: &opts, upload: &uploadRequest{parts: parts},
 	})
-	hide(&rep.info)
+	m.hide(&rep.info)
 	return rep.info, err
 }
 

@@ -42,6 +42,17 @@ func withVersion(metadata map[string]string, version string) map[string]string {
 	return clone
 }
 
+// giveVersion gives the write the version that it is to have, if any.
+func (m *Mux) giveVersion(n *node, req *request) {
+	switch {
+	case m.opts.PassVersions:
+		req.version = req.set.Metadata[versionKey]
+	case n.leaves > 1:
+		req.version = m.newVersion()
+	}
+	req.set.Metadata = withVersion(req.set.Metadata, req.version)
+}
+
 // hide moves the version out of the metadata, which a client sees.
 func (m *Mux) hide(info *storage.Info) {
 	if m.opts.PassVersions {
