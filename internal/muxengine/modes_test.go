@@ -579,8 +579,8 @@ func TestPagesOfAListingStayWithOneMember(t *testing.T) {
 				for i := range 10 {
 					r.everywhere(fmt.Sprint("key", i), "x")
 				}
-				pin := &ListPin{}
-				ctx := WithListPin(t.Context(), pin)
+				pin := &storage.ListPin{}
+				ctx := storage.WithListPin(t.Context(), pin)
 				page, err := r.List(ctx, storage.ListOptions{Limit: 3})
 				if err != nil || pin.Member == "" {
 					t.Fatalf("%s: got %+v, %v", mode, page, err)

@@ -148,7 +148,7 @@ func (m *Mux) Delete(ctx context.Context, key string) error {
 // all members.
 func (m *Mux) List(ctx context.Context, opts storage.ListOptions) (storage.ListPage, error) {
 	req := &request{op: opList, list: &opts}
-	pin := listPinOf(ctx)
+	pin := storage.ListPinOf(ctx)
 	if pin != nil {
 		req.pin = pin.Member
 	}

@@ -183,7 +183,7 @@ func TestAStoreIsSeenToBecomeEmpty(t *testing.T) {
 		}
 		s.drains.kick()
 		synctest.Wait()
-		if n := len(s.drains.emptiness()); n != 0 {
+		if n := len(s.drains.seen()); n != 0 {
 			t.Errorf("%d drains are remembered", n)
 		}
 	})

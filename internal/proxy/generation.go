@@ -32,6 +32,19 @@ func (g *generation) SetPartial(ctx context.Context, key string, offset int64, b
 	return g.Mux.SetPartial(ctx, key, offset, body)
 }
 
+// UploadPart and CompleteUpload implement storage.Multipart.
+func (g *generation) UploadPart(ctx context.Context, key, upload string, number int, body storage.Body, opts storage.SetOptions) (storage.Part, error) {
+	g.writes.Add(1)
+	defer g.end()
+	return g.Mux.UploadPart(ctx, key, upload, number, body, opts)
+}
+
+func (g *generation) CompleteUpload(ctx context.Context, key, upload string, parts []storage.Part, opts storage.SetOptions) (storage.Info, error) {
+	g.writes.Add(1)
+	defer g.end()
+	return g.Mux.CompleteUpload(ctx, key, upload, parts, opts)
+}
+
 func (g *generation) end() {
 	if g.writes.Add(-1) == 0 {
 		g.ended()

@@ -10,7 +10,10 @@ import (
 // store that is down.
 type nothing struct{}
 
-var _ storage.Storage = nothing{}
+var (
+	_ storage.Storage   = nothing{}
+	_ storage.Multipart = nothing{}
+)
 
 func (nothing) down(op string) error {
 	return storage.Errorf(storage.CodeAllBackendsDown, op, "the mux has fewer members than its mode needs")
@@ -36,6 +39,28 @@ func (n nothing) List(context.Context, storage.ListOptions) (storage.ListPage, e
 
 func (n nothing) Stat(context.Context, string, storage.StatOptions) (storage.Info, error) {
 	return storage.Info{}, n.down("Stat")
+}
+
+func (n nothing) CreateUpload(context.Context, string, storage.SetOptions) (string, error) {
+	return "", n.down("CreateUpload")
+}
+
+func (n nothing) UploadPart(context.Context, string, string, int, storage.Body, storage.SetOptions) (storage.Part, error) {
+	return storage.Part{}, n.down("UploadPart")
+}
+
+func (n nothing) CompleteUpload(context.Context, string, string, []storage.Part, storage.SetOptions) (storage.Info, error) {
+	return storage.Info{}, n.down("CompleteUpload")
+}
+
+func (n nothing) AbortUpload(context.Context, string, string) error { return n.down("AbortUpload") }
+
+func (n nothing) ListParts(context.Context, string, string, int, int) ([]storage.Part, bool, error) {
+	return nil, false, n.down("ListParts")
+}
+
+func (n nothing) ListUploads(context.Context, storage.ListUploadsOptions) (storage.UploadPage, error) {
+	return storage.UploadPage{}, n.down("ListUploads")
 }
 
 func (nothing) Capabilities() storage.Capabilities { return storage.AllCapabilities() }

@@ -14,7 +14,7 @@ type facts struct {
 	stats     muxengine.Stats
 	retired   *muxconfig.Totals
 	rejection *muxconfig.Rejection
-	emptiness map[drainKey]bool
+	stores    map[drainKey]drainSeen
 	now       time.Time
 }
 
@@ -80,17 +80,29 @@ func (f facts) drain(p *place, s muxengine.MemberStats) *muxconfig.DrainReport {
 	if p.member.Drain == nil {
 		return nil
 	}
-	d := &muxconfig.DrainReport{Phase: p.member.Drain.Phase}
-	if p.readOnly() {
-		d.InFlight = f.served.generations.writesBefore(p.readOnlySince)
-		d.Done = d.InFlight == 0
-	} else {
-		d.InFlight, d.Done = int64(s.InFlight), s.Drain.Completed
-	}
-	if empty, ok := f.emptiness[keyOf(p)]; ok && d.Done {
-		d.StoreEmpty = &empty
+	drain := p.member.Drain
+	d := &muxconfig.DrainReport{Phase: drain.Phase, InFlight: f.running(p, s)}
+	seen, known := f.stores[keyOf(p)]
+	d.OpenUploads = max(0, seen.uploads)
+	overdue := drain.Deadline != nil && !f.now.Before(*drain.Deadline)
+	d.Done = f.quiet(p, s) && (overdue || known && seen.uploads == 0)
+	if d.Done {
+		d.StoreEmpty = seen.empty
 	}
 	return d
+}
+
+// quiet reports whether nothing runs on p any more that its drain waits for.
+func (f facts) quiet(p *place, s muxengine.MemberStats) bool {
+	return f.running(p, s) == 0 && (p.readOnly() || s.Drain.Completed)
+}
+
+// running counts the requests that the drain of p waits for.
+func (f facts) running(p *place, s muxengine.MemberStats) int64 {
+	if p.readOnly() {
+		return f.served.generations.writesBefore(p.readOnlySince)
+	}
+	return int64(s.InFlight)
 }
 
 func wireFigures(s muxengine.MemberStats) muxconfig.Figures {

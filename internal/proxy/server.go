@@ -102,7 +102,7 @@ func New(opts Options) (*Server, error) {
 func (s *Server) facts() facts {
 	f := facts{
 		served: s.applier.served.Load(), rejection: s.applier.rejection.Load(), retired: s.applier.retired.Load(),
-		emptiness: s.drains.emptiness(), now: time.Now(),
+		stores: s.drains.seen(), now: time.Now(),
 	}
 	if f.served != nil && f.served.mux != nil {
 		f.stats = f.served.mux.Stats()

@@ -61,7 +61,7 @@ func FuzzRequest(f *testing.F) {
 
 func FuzzListToken(f *testing.F) {
 	config := testConfig(nil)
-	for _, last := range []string{"a", "dir/", "ü"} {
+	for _, last := range []place{{"a", ""}, {"dir/", "mirrors/eu"}, {"ü", "x"}} {
 		f.Add(config.sealToken(last))
 	}
 	f.Fuzz(func(t *testing.T, token string) {

@@ -14,8 +14,9 @@ import (
 type listing struct {
 	prefix, delimiter string
 	// after is where the page begins: marker, start-after or what the token
-	// holds.
+	// holds. A token also holds who gave the page before.
 	after      string
+	pin        storage.ListPin
 	maxKeys    int
 	encodeURL  bool
 	owner      bool
@@ -59,9 +60,11 @@ func listObjectsV2(q *request) error {
 	l.after = l.startAfter
 	var resumed bool
 	if l.token, resumed = q.query.Lookup("continuation-token"); resumed {
-		if l.after, err = q.cfg.openToken(l.token); err != nil {
+		from, err := q.cfg.openToken(l.token)
+		if err != nil {
 			return err
 		}
+		l.after, l.pin.Member = from.last, from.member
 	}
 	if err := q.listPage(&l); err != nil {
 		return err
@@ -72,7 +75,7 @@ func listObjectsV2(q *request) error {
 	d.optional("StartAfter", l.encode(l.startAfter))
 	d.optional("ContinuationToken", l.token)
 	if l.page.Next != "" {
-		d.text("NextContinuationToken", q.cfg.sealToken(l.page.Next))
+		d.text("NextContinuationToken", q.cfg.sealToken(place{l.page.Next, l.pin.Member}))
 	}
 	d.number("KeyCount", int64(len(l.page.Objects)+len(l.page.Prefixes)))
 	l.writeEntries(d, q)
@@ -135,9 +138,10 @@ func (q *request) listPage(l *listing) error {
 	if l.maxKeys == 0 {
 		return nil
 	}
+	ctx := storage.WithListPin(q.r.Context(), &l.pin)
 	options := storage.ListOptions{Prefix: l.prefix, Delimiter: l.delimiter, After: l.after, Limit: l.maxKeys}
 	for {
-		page, err := q.cfg.Storage.List(q.r.Context(), options)
+		page, err := q.cfg.Storage.List(ctx, options)
 		if err != nil {
 			return err
 		}

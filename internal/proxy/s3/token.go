@@ -2,6 +2,7 @@ package s3
 
 import (
 	"encoding/base64"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/suaveplan/storagemux/internal/storage"
@@ -49,15 +50,23 @@ func (c *Config) purpose(purpose string) string { return c.Bucket + "\x00" + pur
 
 const purposeList = "list"
 
-// sealToken makes a continuation token of the last entry of a page.
-func (c *Config) sealToken(last string) string { return c.seal(purposeList, []byte(last)) }
+// place is where a page ended: its last entry, and the member that gave it where
+// the pages of a listing come from one.
+type place struct{ last, member string }
 
-func (c *Config) openToken(token string) (string, error) {
+// sealToken makes a continuation token of the place where a page ended. Neither
+// of its parts has a NUL.
+func (c *Config) sealToken(p place) string {
+	return c.seal(purposeList, []byte(p.last+"\x00"+p.member))
+}
+
+func (c *Config) openToken(token string) (place, error) {
 	raw, ok := c.open(purposeList, token)
-	if !ok || len(raw) == 0 || len(raw) > storage.MaxKeyBytes || !utf8.Valid(raw) {
-		return "", invalidArgument("The continuation token provided is incorrect.")
+	last, member, _ := strings.Cut(string(raw), "\x00")
+	if !ok || last == "" || len(last) > storage.MaxKeyBytes || !utf8.Valid(raw) {
+		return place{}, invalidArgument("The continuation token provided is incorrect.")
 	}
-	return string(raw), nil
+	return place{last, member}, nil
 }
 
 // sealUpload makes the upload id that clients see. It belongs to its key.
