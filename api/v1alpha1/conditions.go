@@ -41,9 +41,6 @@ const (
 	// ReasonInvalid: the spec breaks a rule that the schema should have caught; the message names the field.
 	ReasonInvalid = "Invalid"
 
-	// ReasonUnsupportedMode: this version of the operator has not built the mode.
-	ReasonUnsupportedMode = "UnsupportedMode"
-
 	// ReasonUnsupportedType: this version of the operator has not built the type of the StorageBackend.
 	ReasonUnsupportedType = "UnsupportedType"
 

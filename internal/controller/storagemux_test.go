@@ -131,27 +131,6 @@ var _ = Describe("a StorageMux", func() {
 		w.expectKstatus(v1alpha1.KindStorageMux, "assets", status.CurrentStatus)
 	})
 
-	It("refuses a mode that is not built, and keeps what was served before", func() {
-		w := newWorld()
-		w.backend("a")
-		w.backend("b")
-		w.mux("assets", v1alpha1.KeyspaceReplicated, "a", "b")
-		w.startPods("assets", 1)
-		w.expectServing("assets")
-		before := w.document("assets")
-		w.editMux("assets", func(m *v1alpha1.StorageMux) { m.Spec.Mode = v1alpha1.ModeMirror })
-		w.expectMux("assets", v1alpha1.ConditionAccepted, no, v1alpha1.ReasonUnsupportedMode)
-		w.expectMux("assets", v1alpha1.ConditionStalled, yes, v1alpha1.ReasonUnsupportedMode)
-		w.expectMux("assets", v1alpha1.ConditionProgrammed, no, v1alpha1.ReasonNotAccepted)
-		w.expectMux("assets", v1alpha1.ConditionReady, yes, v1alpha1.ReasonServing)
-		Expect(w.document("assets")).To(Equal(before))
-		w.expectKstatus(v1alpha1.KindStorageMux, "assets", status.FailedStatus)
-
-		w.editMux("assets", func(m *v1alpha1.StorageMux) { m.Spec.Mode = v1alpha1.ModeFailover })
-		w.expectServing("assets")
-		w.expectKstatus(v1alpha1.KindStorageMux, "assets", status.CurrentStatus)
-	})
-
 	It("leaves somebody else's object alone and names it", func() {
 		w := newWorld()
 		foreign := &corev1.Service{

@@ -6,14 +6,11 @@ import (
 	"github.com/suaveplan/storagemux/api/v1alpha1"
 )
 
-// What this version has built. A mode, type or field that is missing here is
-// refused, never accepted and ignored.
-var (
-	builtModes = []v1alpha1.Mode{v1alpha1.ModeFailover}
-	builtTypes = []v1alpha1.BackendType{
-		v1alpha1.BackendTypeS3, v1alpha1.BackendTypeHTTP, v1alpha1.BackendTypeFile, v1alpha1.BackendTypeMemory,
-	}
-)
+// builtTypes are the types that this version has built. One that is missing here
+// is refused, never accepted and ignored.
+var builtTypes = []v1alpha1.BackendType{
+	v1alpha1.BackendTypeS3, v1alpha1.BackendTypeHTTP, v1alpha1.BackendTypeFile, v1alpha1.BackendTypeMemory,
+}
 
 // muxRules are asked in order; the first that refuses decides.
 var muxRules = []func(Facts) Verdict{

@@ -31,9 +31,6 @@ func (w *specWalk) mux(mux *v1alpha1.StorageMux, path string, above []string) Ve
 	case len(chain) > muxconfig.MaxDepth:
 		return refuse(v1alpha1.ReasonTooDeep, "spec.backends: StorageMuxes must not be nested more than %d levels deep: %s",
 			muxconfig.MaxDepth, strings.Join(chain, " -> "))
-	case !slices.Contains(builtModes, mux.Spec.Mode):
-		return refuse(v1alpha1.ReasonUnsupportedMode, "%sspec.mode %s is not built in this version; it must be one of %v",
-			prefixOf(w.facts, mux), mux.Spec.Mode, builtModes)
 	}
 	for i := range mux.Spec.Backends {
 		if v := w.member(&mux.Spec.Backends[i], path, chain); !v.OK {

@@ -134,7 +134,6 @@ func TestInvalidManifestsAreNamedInOneLine(t *testing.T) {
 		{"an unknown field", replaced("sizeLimit: 16Mi", "size: 16Mi"), "", []string{"all.yaml: StorageBackend memory: spec.memory.size: ", "no such field"}},
 		{"no name", replaced("{name: assets}", "{}"), "", []string{"all.yaml: StorageMux: metadata.name: "}},
 		{"an unknown mode", replaced("mode: failover", "mode: random"), "", []string{"all.yaml: StorageMux assets: spec.mode: Unsupported value: \"random\""}},
-		{"a mode that is not built", replaced("mode: failover", "mode: mirror"), "", []string{"all.yaml: StorageMux assets: spec.mode mirror is not built"}},
 		{"no keyspace", replaced("keyspace: replicated\n", "\n"), "", []string{"all.yaml: StorageMux assets: spec.keyspace: Required value"}},
 		{"no backends", replaced("[{name: disk}, {name: memory}]", "[]"), "", []string{"all.yaml: StorageMux assets: spec.backends: "}},
 		{"a member twice", replaced("{name: memory}]", "{name: disk}]"), "", []string{"all.yaml: StorageMux assets: spec.backends[1]: Duplicate value"}},

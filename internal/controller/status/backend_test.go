@@ -39,7 +39,7 @@ func TestConditionsOfABackendFollowFromWhatProxiesSay(t *testing.T) {
 		},
 		"not used and not accepted": {
 			BackendFacts{Accepted: refused},
-			wants{"Ready": "False/NotAccepted", "Stalled": "True/UnsupportedMode"},
+			wants{"Ready": "False/NotAccepted", "Stalled": "True/Cycle"},
 		},
 		"not used, its Secret missing": {
 			BackendFacts{ResolvedRefs: missing},

@@ -18,7 +18,7 @@ var at = time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
 var (
 	accepted = render.Verdict{OK: true, Reason: v1alpha1.ReasonAccepted, Message: "the spec is valid"}
 	resolved = render.Verdict{OK: true, Reason: v1alpha1.ReasonResolvedRefs, Message: "every reference is resolved"}
-	refused  = render.Verdict{Reason: v1alpha1.ReasonUnsupportedMode, Message: "spec.mode mirror is not built"}
+	refused  = render.Verdict{Reason: v1alpha1.ReasonCycle, Message: "a StorageMux must not contain itself: assets -> assets"}
 	missing  = render.Verdict{Reason: v1alpha1.ReasonSecretNotFound, Message: "no Secret is named x"}
 )
 
@@ -132,12 +132,12 @@ func TestConditionsOfAMuxFollowFromWhatItsProxiesSay(t *testing.T) {
 		},
 		"the spec is refused while proxies serve the last good one": {
 			MuxFacts{Accepted: refused, ResolvedRefs: resolved, Stored: testDocument(), Proxies: []Proxy{allUp("p1")}},
-			wants{"Accepted": "False/UnsupportedMode", "Programmed": "False/NotAccepted", "Ready": "True/Serving",
-				"Stalled": "True/UnsupportedMode", "Reconciling": ""},
+			wants{"Accepted": "False/Cycle", "Programmed": "False/NotAccepted", "Ready": "True/Serving",
+				"Stalled": "True/Cycle", "Reconciling": ""},
 		},
 		"the spec is refused from the start": {
 			MuxFacts{Accepted: refused, ResolvedRefs: resolved},
-			wants{"Programmed": "False/NotAccepted", "Ready": "False/NotAccepted", "Stalled": "True/UnsupportedMode"},
+			wants{"Programmed": "False/NotAccepted", "Ready": "False/NotAccepted", "Stalled": "True/Cycle"},
 		},
 		"nothing can be served for want of references": {
 			MuxFacts{Accepted: accepted, ResolvedRefs: missing},
