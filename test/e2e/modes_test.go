@@ -1,0 +1,205 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/suaveplan/storagemux/api/v1alpha1"
+)
+
+// Every mode over three stores, seen through the mux and in the stores
+// themselves. Each mux has a prefix of its own in the stores' buckets.
+var _ = Describe("each mode", Ordered, func() {
+	const ns = "storagemux-modes"
+	names := []string{"store-1", "store-2", "store-3"}
+	stores := map[string]bucket{}
+
+	// member is one entry of a mux's list: where it is, and what else it says.
+	type member struct{ store, more string }
+	backends := func(mux string, members ...member) string {
+		var text strings.Builder
+		for i, m := range members {
+			fmt.Fprintf(&text, `---
+apiVersion: storagemux.dev/v1alpha1
+kind: StorageBackend
+metadata: {name: %[1]s-%[2]d}
+spec:
+  s3:
+    endpoint: http://%[3]s.%[4]s.svc:9000
+    bucket: bucket-of-%[3]s
+    prefix: %[1]s/
+    auth: {type: Secret, secretRef: {name: %[3]s}}
+  timeout: 5s
+  drainTimeout: 1m
+`, mux, i+1, m.store, ns)
+		}
+		return text.String()
+	}
+	muxOf := func(name, mode, keyspace, proxy string, list ...string) string {
+		return fmt.Sprintf(`---
+apiVersion: storagemux.dev/v1alpha1
+kind: StorageMux
+metadata: {name: %s}
+spec:
+  mode: %s
+  keyspace: %s
+  backends: [%s]
+  proxy: %s
+`, name, mode, keyspace, strings.Join(list, ", "), proxy)
+	}
+	simple := func(name, mode, keyspace string, members ...member) string {
+		var list []string
+		for i, m := range members {
+			list = append(list, fmt.Sprintf("{name: %s-%d%s}", name, i+1, m.more))
+		}
+		return backends(name, members...) + muxOf(name, mode, keyspace, "{replicas: 1}", list...)
+	}
+	// held returns which stores have the key of a mux.
+	held := func(ctx context.Context, mux, key string) []string {
+		var has []string
+		for _, name := range names {
+			_, err := stores[name].sdk().StatObject(ctx, stores[name].name, mux+"/"+key, minio.StatObjectOptions{})
+			if err == nil {
+				has = append(has, name)
+			}
+		}
+		return has
+	}
+	put := func(ctx context.Context, b bucket, key string, data []byte) error {
+		_, err := b.sdk().PutObject(ctx, b.name, key, bytes.NewReader(data), int64(len(data)), minio.PutObjectOptions{PartSize: 5 << 20})
+		return err
+	}
+	muxes := map[string]bucket{}
+	ready := func(ctx context.Context, name, up string) {
+		GinkgoHelper()
+		eventually(2*time.Minute, func(g Gomega) {
+			mux, err := getMux(ctx, ns, name)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(meta.IsStatusConditionTrue(mux.Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue())
+			g.Expect(mux.Status.BackendsUp).To(Equal(up))
+		}, "%s is Ready with %s backends up", name, up)
+	}
+
+	BeforeAll(func(ctx SpecContext) {
+		makeNamespace(ctx, ns)
+		for _, name := range names {
+			apply(ctx, ns, manifest("stores.yaml", "STORE", name, "IMAGE", os.Getenv(envStoreImage)))
+		}
+		shared := []member{{"store-1", ""}, {"store-1", ""}}
+		apply(ctx, ns, simple("mirror", "mirror", "replicated", member{"store-1", ""}, member{"store-2", ""}, member{"store-3", ""})+
+			simple("shield", "shield", "replicated", member{"store-1", ""}, member{"store-2", ""}, member{"store-3", ""})+
+			simple("round", "round-robin", "replicated", shared...)+
+			simple("weighted", "weighted", "replicated", member{"store-1", ", weight: 3"}, member{"store-1", ", weight: 1"})+
+			simple("sticky", "sticky-by-key", "spread", member{"store-1", ""}, member{"store-2", ""}, member{"store-3", ""})+
+			backends("nested", member{"store-1", ""}, member{"store-2", ""}, member{"store-3", ""})+
+			muxOf("pair", "mirror", "replicated", "{type: None}", "{name: nested-1}", "{name: nested-2}")+
+			muxOf("nested", "failover", "replicated", "{replicas: 1}", "{name: pair, ref: {kind: StorageMux}}", "{name: nested-3}"))
+		for _, name := range names {
+			kubectl(ctx, "-n", ns, "rollout", "status", "deployment/"+name, "--timeout=3m")
+			stores[name] = storeBucket(ctx, ns, name, "bucket-of-"+name)
+			Eventually(func() error {
+				_, err := stores[name].aws(ctx, "s3", "mb", "s3://"+stores[name].name)
+				return err
+			}).Should(Succeed())
+		}
+		for name, up := range map[string]string{"mirror": "3/3", "shield": "3/3", "round": "2/2", "weighted": "2/2", "sticky": "3/3", "nested": "3/3"} {
+			ready(ctx, name, up)
+			muxes[name] = muxBucket(ctx, ns, name)
+		}
+	}, NodeTimeout(6*time.Minute))
+
+	It("stores and returns objects, whole and in parts", func(ctx SpecContext) {
+		step("each mux gets a small object and one of 12 MiB in parts")
+		large := randomBytes(12 << 20)
+		for name, b := range muxes {
+			Expect(put(ctx, b, "small", []byte("hello"))).To(Succeed(), name)
+			Expect(put(ctx, b, "large", large)).To(Succeed(), name)
+			sum, err := readDigest(ctx, b.sdk(), b.name, "large")
+			Expect(err).NotTo(HaveOccurred(), name)
+			met(sum == digest(large), "%s returns what was sent in parts", name)
+		}
+		all := names
+		for name, want := range map[string][]string{"mirror": all, "shield": all, "round": all[:1], "weighted": all[:1], "nested": all[:2]} {
+			for _, key := range []string{"small", "large"} {
+				got := held(ctx, name, key)
+				met(slices.Equal(got, want), "%s: %q is on %v", name, key, got)
+			}
+		}
+	}, SpecTimeout(4*time.Minute))
+
+	It("spreads keys by their names where it is sticky", func(ctx SpecContext) {
+		b := muxes["sticky"]
+		on := map[string]int{}
+		for i := range 30 {
+			key := fmt.Sprintf("key-%02d", i)
+			Expect(put(ctx, b, key, []byte(key))).To(Succeed())
+			has := held(ctx, "sticky", key)
+			Expect(has).To(HaveLen(1), key)
+			on[has[0]]++
+		}
+		met(len(on) == 3, "30 keys are spread over all three stores: %v", on)
+		listing, err := b.aws(ctx, "s3", "ls", "--recursive", "s3://"+b.name+"/key-")
+		Expect(err).NotTo(HaveOccurred())
+		met(strings.Count(listing, "\n") == 30, "the list is the union of the three (%d)", strings.Count(listing, "\n"))
+	}, SpecTimeout(2*time.Minute))
+
+	It("keeps its promise while the first store is down", func(ctx SpecContext) {
+		step("store-1 is scaled to zero")
+		scale(ctx, ns, "store-1", 0)
+		ready(ctx, "mirror", "2/3")
+		ready(ctx, "nested", "2/3")
+		for _, name := range []string{"mirror", "nested"} {
+			b := muxes[name]
+			met(put(ctx, b, "while-down", []byte("x")) == nil, "%s takes writes", name)
+			sum, err := readDigest(ctx, b.sdk(), b.name, "small")
+			met(err == nil && sum == digest([]byte("hello")), "%s returns what was stored before (%v)", name, err)
+		}
+		met(slices.Equal(held(ctx, "nested", "while-down"), []string{"store-2"}), "nested: the pair's other store has the write")
+		mux, err := getMux(ctx, ns, "mirror")
+		Expect(err).NotTo(HaveOccurred())
+		eventually(time.Minute, func(g Gomega) {
+			mux, err = getMux(ctx, ns, "mirror")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(mux.Status.Totals).NotTo(BeNil())
+			g.Expect(mux.Status.Totals.FanoutPartials).To(BeNumerically(">", 0))
+		}, "mirror's status counts the write that one store missed")
+
+		b := muxes["shield"]
+		sum, err := readDigest(ctx, b.sdk(), b.name, "small")
+		met(err == nil && sum == digest([]byte("hello")), "shield reads from a mirror (%v)", err)
+		err = put(ctx, b, "while-down", []byte("x"))
+		met(minio.ToErrorResponse(err).StatusCode == http.StatusServiceUnavailable, "shield refuses writes without its origin (%v)", err)
+		met(len(held(ctx, "shield", "while-down")) == 0, "and no mirror has that write")
+		status := statusOf(ctx, muxes["sticky"], "nowhere")
+		met(status == http.StatusServiceUnavailable, "sticky, spread: a key that may be on the store that is down answers 503, not 404 (%d)", status)
+
+		step("store-1 comes back")
+		scale(ctx, ns, "store-1", 1)
+		for name, up := range map[string]string{"mirror": "3/3", "shield": "3/3", "nested": "3/3", "sticky": "3/3"} {
+			ready(ctx, name, up)
+		}
+	}, SpecTimeout(6*time.Minute))
+
+	It("changes over while it runs", func(ctx SpecContext) {
+		step("kubectl patch: shield becomes failover")
+		kubectl(ctx, "-n", ns, "patch", "storagemux", "shield", "--type=merge", "-p", `{"spec":{"mode":"failover"}}`)
+		b := muxes["shield"]
+		eventually(time.Minute, func(g Gomega) {
+			key := fmt.Sprintf("after-%d", time.Now().UnixNano())
+			g.Expect(put(ctx, b, key, []byte("x"))).To(Succeed())
+			g.Expect(held(ctx, "shield", key)).To(Equal([]string{"store-1"}))
+		}, "writes go to the first store alone")
+		note("nothing restarted: the proxies took the new mode from their document")
+	}, SpecTimeout(2*time.Minute))
+})
