@@ -105,6 +105,16 @@ var classOfCode = map[Code]Class{
 	CodeNoSpace:            ClassTransient,
 	CodeThrottled:          ClassTransient,
 
+	// CodeFallbackWriteMirrorFailed is left out: its status tells a write that
+	// reached nobody from one that missed somebody.
+	CodeFallbackNoCandidates:        ClassSemantic,
+	CodeFallbackInvalidURI:          ClassSemantic,
+	CodeFallbackAllCandidatesFailed: ClassTransient,
+	CodeFallbackListUnionFailed:     ClassTransient,
+	CodeFallbackAborted:             ClassAbort,
+	CodeFallbackMaxDepthExceeded:    ClassSemantic,
+	CodeFallbackCircularReference:   ClassSemantic,
+
 	CodeAllBackendsDown:         ClassTransient,
 	CodeBackendTimeout:          ClassTransient,
 	CodeBackendDraining:         ClassTransient,

@@ -51,6 +51,18 @@ const (
 	CodeRecursionDepthExceeded  Code = "STORAGE_MUX.RECURSION_DEPTH_EXCEEDED"
 )
 
+// Codes of fallback URIs: the eight of their design.
+const (
+	CodeFallbackNoCandidates        Code = "FALLBACK_URI.NO_CANDIDATES"
+	CodeFallbackInvalidURI          Code = "FALLBACK_URI.INVALID_URI"
+	CodeFallbackAllCandidatesFailed Code = "FALLBACK_URI.ALL_CANDIDATES_FAILED"
+	CodeFallbackWriteMirrorFailed   Code = "FALLBACK_URI.WRITE_MIRROR_FAILED"
+	CodeFallbackListUnionFailed     Code = "FALLBACK_URI.LIST_UNION_FAILED"
+	CodeFallbackAborted             Code = "FALLBACK_URI.ABORTED"
+	CodeFallbackMaxDepthExceeded    Code = "FALLBACK_URI.MAX_DEPTH_EXCEEDED"
+	CodeFallbackCircularReference   Code = "FALLBACK_URI.CIRCULAR_REFERENCE"
+)
+
 // Error is every error of a Storage. errors.Is compares by Code:
 // errors.Is(err, ErrKeyNotFound) holds for each Error with that code.
 type Error struct {

@@ -94,6 +94,13 @@ var storageAnswers = map[storage.Code]answer{
 	storage.CodeNoBackendsConfigured:   {"ServiceUnavailable", http.StatusServiceUnavailable, "There are no backends."},
 	storage.CodeWriteFanoutPartial:     {"InternalError", http.StatusInternalServerError, "The write did not reach every backend."},
 	storage.CodeRecursionDepthExceeded: {"LoopDetected", http.StatusLoopDetected, "The request came back to a proxy it had passed."},
+
+	storage.CodeFallbackAllCandidatesFailed: {"ServiceUnavailable", http.StatusServiceUnavailable, "No candidate of a fallback backend is available for this request."},
+	storage.CodeFallbackListUnionFailed:     {"ServiceUnavailable", http.StatusServiceUnavailable, "A candidate of a fallback backend cannot be listed."},
+	storage.CodeFallbackAborted:             {"ServiceUnavailable", http.StatusServiceUnavailable, "A candidate of a fallback backend gave up."},
+	storage.CodeFallbackWriteMirrorFailed:   {"InternalError", http.StatusInternalServerError, "The write did not reach every candidate of a fallback backend."},
+	storage.CodeFallbackMaxDepthExceeded:    {"LoopDetected", http.StatusLoopDetected, "Fallback URIs are nested too deep."},
+	storage.CodeFallbackCircularReference:   {"LoopDetected", http.StatusLoopDetected, "Every candidate of a fallback backend leads back to it."},
 }
 
 var internalError = answer{"InternalError", http.StatusInternalServerError, "An internal error occurred. Please try again."}
