@@ -10,12 +10,12 @@ import (
 
 func firstAnswers(s *suite) {
 	for i, data := range []string{"first", "second", "third"} {
-		if s.Parallel {
+		if s.Options.Parallel {
 			data = "same"
 		}
 		s.put(i, "k", data)
 	}
-	if s.Parallel {
+	if s.Options.Parallel {
 		s.wantGet("k", "same")
 	} else {
 		s.wantGet("k", "first")
@@ -63,7 +63,7 @@ func refusalAnswers(s *suite) {
 		c.Err = storage.Errorf(storage.CodeAccessDenied, "", "no")
 	}
 	s.wantCode(s.get("k"), storage.CodeAccessDenied)
-	if !s.Parallel {
+	if !s.Options.Parallel {
 		s.candidates[1].Err = nil
 		s.put(1, "k", "second")
 		s.wantCode(s.get("k"), storage.CodeAccessDenied)
