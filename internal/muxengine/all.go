@@ -61,7 +61,8 @@ func (c *call) isDown(m *member, op operation, index, count int) error {
 
 // refusal judges outcomes of which none is a success: an abort and a failed
 // precondition decide; if all are semantic the first is the answer; anything
-// else is an outage, with every error as its cause.
+// else is an outage, with every error as its cause, and of unknown effect if any
+// of them is.
 func (c *call) refusal(outcomes []outcome) error {
 	var all []error
 	var semantic error
@@ -71,6 +72,7 @@ func (c *call) refusal(outcomes []outcome) error {
 			continue
 		}
 		all = append(all, o.err)
+		c.outcome = max(c.outcome, outcomeOf(o.err))
 		switch class := storage.Classify(o.err); {
 		case class == storage.ClassAbort:
 			return o.err

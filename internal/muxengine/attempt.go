@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -26,7 +27,9 @@ type attempt struct {
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	timer  *time.Timer
+	// apart: ctx is the attempt's own and not the call's.
+	apart bool
+	timer *time.Timer
 
 	started, firstByte int64
 
@@ -36,6 +39,8 @@ type attempt struct {
 	// slow: the member was dropped from a fan-out.
 	slow atomic.Bool
 	pace pace
+	// late: what the member was to read first is not kept any more.
+	late atomic.Bool
 	// stalled: the member had to wait for the client so long that it may
 	// have lost patience.
 	stalled atomic.Bool
@@ -65,6 +70,7 @@ func (c *call) beginIn(a *attempt, m *member, cl claim, req *request, index, cou
 		// A walk into a mux below needs no context of its own: what may
 		// have to be ended there are the attempts on its leaves.
 		a.ctx, a.cancel = context.WithCancelCause(c.ctx)
+		a.apart = true
 	}
 	a.startSpan()
 	m.state.running.add(a)
@@ -125,6 +131,10 @@ func (a *attempt) invoke() (reply, error) {
 	var body storage.Body
 	if a.req.op.carriesBody() {
 		a.sentAll.Store(false)
+		if a.req.body.Size() == 0 {
+			// The member may never read what is not there.
+			a.takes(0, 0, true)
+		}
 		body = &sentBody{Body: a.req.body, attempt: a}
 	}
 	if a.m.cfg.MayBlock {
@@ -220,7 +230,7 @@ func (a *attempt) tooSlow() bool {
 
 // drain and lose end the attempt from outside.
 func (a *attempt) drain() {
-	if a.m.nested != nil && a.call.shape() == walk {
+	if !a.apart {
 		return
 	}
 	a.drained.Store(true)
@@ -240,8 +250,13 @@ func (a *attempt) explain(err error) error {
 	switch {
 	case a.tooSlow():
 		e = storage.Errorf(storage.CodeBackendTimeout, op.String(), "the backend took the body at less than %d bytes a second", slowRate).WithCause(storage.CauseTimeout)
+	case context.Cause(a.call.ctx) == storage.CauseTimeout:
+		e = storage.Errorf(storage.CodeBackendTimeout, op.String(), "no answer for %s", cleanUpTime).WithCause(storage.CauseTimeout)
 	case a.call.ctx.Err() != nil:
 		e = storage.Errorf(storage.CodeBackendAborted, op.String(), "the caller left").WithCause(context.Cause(a.call.ctx))
+	case a.late.Load():
+		e = storage.Errorf(storage.CodeUnavailable, op.String(), "the body was too large to be kept until the backend's turn")
+		e.Status, e.Neutral = http.StatusServiceUnavailable, true
 	case a.bodyFailed() != nil:
 		e = bodyError(op, a.bodyFailed())
 	case a.expired.Load():
@@ -251,6 +266,9 @@ func (a *attempt) explain(err error) error {
 		}
 	case a.drained.Load():
 		e = storage.Errorf(storage.CodeBackendDraining, op.String(), "the backend is being removed").WithCause(storage.CauseDrain)
+		if op.changes() && a.sent() {
+			e.Outcome = storage.OutcomeUnknown
+		}
 	case a.lost.Load():
 		e = storage.Errorf(storage.CodeBackendAborted, op.String(), "another backend was first").WithCause(storage.CauseLostRace)
 	default:
@@ -289,7 +307,7 @@ func (a *attempt) bodyFailed() error {
 // renewed, since the body of an answer may still fail.
 func (a *attempt) judge(err error) {
 	st := a.m.state
-	if a.m.leaf == nil || a.m.health.Stateless || a.stalled.Load() && storage.Classify(err) == storage.ClassTransient {
+	if a.m.leaf == nil || a.m.health.Stateless || a.clientsFault(err) {
 		st.forget(a.claim)
 		return
 	}
@@ -299,6 +317,12 @@ func (a *attempt) judge(err error) {
 	}
 	st.judge(a.claim, err)
 	a.claim = claim{health: st.health.begin(), space: st.space.begin()}
+}
+
+// clientsFault reports whether the connection may have broken because the client
+// kept the member waiting. A member that is itself waited for has no such excuse.
+func (a *attempt) clientsFault(err error) bool {
+	return a.stalled.Load() && storage.Classify(err) == storage.ClassTransient && !errors.Is(err, storage.ErrBackendTimeout)
 }
 
 // end takes the attempt out of what is in flight and counts its outcome.
@@ -350,6 +374,7 @@ type sentReader struct {
 	io.ReadCloser
 	attempt *attempt
 	left    int64
+	begun   bool
 }
 
 func (r *sentReader) Read(p []byte) (int, error) {
@@ -365,8 +390,13 @@ func (r *sentReader) Read(p []byte) (int, error) {
 		a.stalled.Store(true)
 	}
 	if errors.Is(err, errContentGone) {
-		a.slow.Store(true)
+		if r.begun {
+			a.slow.Store(true)
+		} else {
+			a.late.Store(true)
+		}
 	}
+	r.begun = r.begun || n > 0
 	a.moved()
 	return n, err
 }

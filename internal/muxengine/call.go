@@ -29,6 +29,9 @@ type call struct {
 	last       error
 	lastMember *member
 	moved      bool
+	// outcome is what is known about the effect of a write whose attempts
+	// have failed so far.
+	outcome storage.Outcome
 
 	// winner is the member whose answer was taken.
 	winner *member
@@ -205,7 +208,7 @@ func (c *call) allDown(format string, args ...any) *storage.Error {
 	e := &storage.Error{
 		Code: storage.CodeAllBackendsDown, Op: c.req.op.String(), Mode: string(c.node.cfg.Mode),
 		AttemptCount: c.attempts, Status: http.StatusServiceUnavailable,
-		Message: fmt.Sprintf(format, args...), Cause: c.last, RetryAfter: c.node.retryAfter(),
+		Message: fmt.Sprintf(format, args...), Cause: c.last, RetryAfter: c.node.retryAfter(), Outcome: c.outcome,
 	}
 	if c.attempts > 0 {
 		e.AttemptIndex = c.attempts - 1

@@ -1,7 +1,6 @@
 package muxengine
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"time"
@@ -20,16 +19,16 @@ func configError(cfg *Config, code storage.Code, backend, format string, args ..
 // gave it at which attempt. What a nested mux said about itself stays.
 func annotate(err error, op operation, m *member, mode Mode, index, count int) *storage.Error {
 	var e *storage.Error
-	if !errors.As(err, &e) {
-		e = &storage.Error{Code: storage.CodeUnavailable, Op: op.String(), Cause: err}
-		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-			// Not the caller's end, or it would have been seen before: a
-			// time limit of the store's own client.
-			e.Status = http.StatusGatewayTimeout
-		}
-	} else {
+	if errors.As(err, &e) {
 		clone := *e
 		e = &clone
+	} else {
+		e = &storage.Error{Code: storage.CodeUnavailable, Op: op.String(), Cause: err}
+	}
+	if e.Code != storage.CodeBackendAborted && storage.Classify(e) == storage.ClassAbort {
+		// Not the caller's end, or it would have been seen before: a time
+		// limit of the store's own client, for a connection say.
+		e.Status = http.StatusGatewayTimeout
 	}
 	if e.Backend == "" {
 		e.Backend = m.path
@@ -73,11 +72,7 @@ func Describe(err error) LastError {
 		last.Code, last.Message = e.Code, e.Message
 		root = e.Cause
 	}
-	for root != nil {
-		next := errors.Unwrap(root)
-		if next == nil {
-			break
-		}
+	for next := root; next != nil; next = cause(next) {
 		root = next
 	}
 	switch {
@@ -88,6 +83,14 @@ func Describe(err error) LastError {
 		last.Message += ": " + root.Error()
 	}
 	return last
+}
+
+// cause returns what err wraps, of several the first.
+func cause(err error) error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok && len(joined.Unwrap()) > 0 {
+		return joined.Unwrap()[0]
+	}
+	return errors.Unwrap(err)
 }
 
 // bodyError is the error of a write whose body the client did not bring to its

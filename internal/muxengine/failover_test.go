@@ -1,9 +1,11 @@
 package muxengine
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
+	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -434,6 +436,148 @@ func TestVersionIsKeptWithTheObjectAndHiddenFromClients(t *testing.T) {
 		}
 		if opts.Metadata[versionKey] != "forged" {
 			t.Fatal("the caller's map was changed")
+		}
+	})
+}
+
+func TestTimeLimitOfTheStoresOwnClientIsNotTakenForTheCallersLeaving(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2)
+		r.everywhere("k", "hello")
+		// A net.Dialer whose Timeout has passed says the same.
+		r.stores[0].fail(storage.Errorf(storage.CodeUnavailable, "GetStream", "asking the store").WithCause(
+			&net.OpError{Op: "dial", Err: context.DeadlineExceeded}))
+		r.mustGet("k", "hello")
+		if m := r.member("a"); m.State != StateDown || m.Errors != 1 || m.Aborts != 0 {
+			t.Fatalf("got %+v", m)
+		}
+	})
+}
+
+// longer is a store whose bodies go on beyond the length that it announces.
+type longer struct{ *fake }
+
+func (l longer) GetStream(ctx context.Context, key string, opts storage.GetOptions) (*storage.Object, error) {
+	obj, err := l.fake.GetStream(ctx, key, opts)
+	if err == nil {
+		obj.Body = &fakeBody{Reader: io.MultiReader(obj.Body, strings.NewReader("more")), ctx: ctx, fake: l.fake}
+	}
+	return obj, err
+}
+
+func TestBodyLongerThanAnnouncedIsCutLoudlyAndNothingIsReadTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2, withMembers(func(i int, m *Member) {
+			if i == 0 {
+				m.Storage = longer{m.Storage.(*fake)}
+			}
+		}))
+		r.everywhere("k", "hello")
+		obj, err := r.GetStream(t.Context(), "k", storage.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer obj.Body.Close()
+		data, err := io.ReadAll(bufio.NewReader(obj.Body))
+		if string(data) != "hello" || err == nil {
+			t.Fatalf("got %q, %v", data, err)
+		}
+	})
+}
+
+func TestWriteIsNotLookedForLongerThanAStoreThatHangsIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2, withTimeout(time.Second), withMembers(func(_ int, m *Member) { m.MayBlock = true }))
+		stuck := make(chan struct{})
+		r.stores[0].after = func(context.Context, string) error { <-stuck; return nil }
+		r.stores[0].set(func(_ context.Context, op, _ string) error {
+			if op == "stat" {
+				<-stuck
+			}
+			return nil
+		})
+		began := time.Now()
+		r.mustPut("k", "x")
+		if d := time.Since(began); d != 2*time.Second || !r.stores[1].has("k") {
+			t.Fatalf("it took %s", d)
+		}
+		close(stuck)
+	})
+}
+
+func TestConditionalWriteThatADrainCutOffAfterItsLastByteIsNotMadeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2)
+		r.stores[0].after = func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
+		r.stores[0].set(func(_ context.Context, op, _ string) error {
+			if op == "stat" {
+				return unavailable()
+			}
+			return nil
+		})
+		go func() {
+			time.Sleep(time.Second)
+			cfg := r.config()
+			cfg.Members[0].Drain = Drain{Phase: DrainGranted, Deadline: time.Now()}
+			_ = r.Apply(cfg)
+		}()
+		opts := storage.SetOptions{Conditions: storage.Conditions{IfNoneMatch: []string{"*"}}}
+		_, err := r.SetStream(t.Context(), "k", once("x"), opts)
+		if outcomeOf(err) != storage.OutcomeUnknown || r.stores[1].count("set") != 0 {
+			t.Fatalf("got %v", err)
+		}
+	})
+}
+
+// lazy is a store that does not read a body that is empty.
+type lazy struct{ *fake }
+
+func (l lazy) SetStream(ctx context.Context, key string, body storage.Body, opts storage.SetOptions) (storage.Info, error) {
+	if _, err := l.fake.SetStream(ctx, key, storage.Bytes(nil), opts); err != nil {
+		return storage.Info{}, err
+	}
+	<-ctx.Done()
+	return storage.Info{}, ctx.Err()
+}
+
+func TestEmptyBodyCountsAsSentThoughNobodyReadsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2, withTimeout(time.Second), withMembers(func(_ int, m *Member) { m.Storage = lazy{m.Storage.(*fake)} }))
+		opts := storage.SetOptions{Conditions: storage.Conditions{IfNoneMatch: []string{"*"}}}
+		if _, err := r.SetStream(t.Context(), "k", once(""), opts); err != nil {
+			t.Fatalf("the write was done, and its version is there: %v", err)
+		}
+		wantCounts(t, r.stores, "set", 1, 0)
+	})
+}
+
+func TestErrorOfAReplayedWriteSaysThatItMayHaveTakenEffect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2)
+		r.stores[0].fail(&storage.Error{Code: storage.CodeUnavailable, Outcome: storage.OutcomeUnknown})
+		r.stores[1].fail(unavailable())
+		err := r.put("k", "x")
+		wantCode(t, err, storage.CodeAllBackendsDown)
+		if outcomeOf(err) != storage.OutcomeUnknown {
+			t.Fatalf("got %+v", err)
+		}
+	})
+}
+
+func TestStoreThatStallsIsToBlameThoughItsClientHadStalledBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2, withTimeout(time.Second))
+		r.everywhere("k", "0123456789")
+		r.stores[0].stall, r.stores[0].breakAfter = true, 4
+		obj, err := r.GetStream(t.Context(), "k", storage.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer obj.Body.Close()
+		time.Sleep(2 * clientStall)
+		data, err := io.ReadAll(obj.Body)
+		if m := r.member("a"); string(data) != "0123456789" || err != nil || m.State != StateDown {
+			t.Fatalf("got %q, %v, %+v", data, err, m)
 		}
 	})
 }

@@ -11,11 +11,11 @@ import (
 func (c *call) fanOut() (reply, error) {
 	c.prepare()
 	members, skipped := c.recipients()
-	if c.node.mode.originDecides && !c.originIsUp(members) {
-		return reply{}, c.allDown("the origin is down")
-	}
 	if len(members) == 0 {
 		return reply{}, c.allDown("no backend is up")
+	}
+	if c.node.mode.originDecides && members[0].index != 0 {
+		return reply{}, c.allDown("the origin is down")
 	}
 	outcomes := append(c.writeAll(members), skipped...)
 	return c.verdictOf(outcomes)
@@ -37,36 +37,35 @@ func (c *call) recipients() (members []*member, skipped []outcome) {
 	return members, skipped
 }
 
-// originIsUp reports whether the origin takes part. One that is due is asked
-// first: the mirrors are not written to without it.
-func (c *call) originIsUp(members []*member) bool {
-	if len(members) == 0 || members[0].index != 0 {
-		return false
-	}
-	origin := members[0]
-	if origin.leaf == nil || !origin.state.health.down.Load() {
-		return true
-	}
-	v, ok := origin.state.health.claim(c.node.mux.now(), c.forced)
-	return ok && origin.probe(c.ctx, v)
-}
-
-// writeAll makes the write of all members. A write with a precondition goes to
-// the first alone, which arbitrates; the others follow without it.
+// writeAll makes the write of all members at once. Where one of them decides, it
+// goes there first, and to the others only after its success.
 func (c *call) writeAll(members []*member) []outcome {
 	pace := newPacer(c)
 	defer pace.stop()
-	if !c.req.conditional() {
-		return c.askAll(members, &c.req, pace.begun)
+	var outcomes []outcome
+	req := c.req
+	for c.firstDecides(members) {
+		decided := c.askAll(members[:1], &c.req, pace.begun)[0]
+		outcomes, members = append(outcomes, decided), members[1:]
+		if decided.err == nil {
+			if req.set != nil {
+				unconditional := *req.set
+				unconditional.Conditions = storage.Conditions{}
+				req.set = &unconditional
+			}
+			break
+		}
+		if !decided.skipped || c.node.mode.originDecides {
+			return outcomes
+		}
 	}
-	outcomes := c.askAll(members[:1], &c.req, pace.begun)
-	if outcomes[0].err != nil {
-		return outcomes
-	}
-	follow, unconditional := c.req, *c.req.set
-	unconditional.Conditions = storage.Conditions{}
-	follow.set = &unconditional
-	return append(outcomes, c.askAll(members[1:], &follow, pace.begun)...)
+	return append(outcomes, c.askAll(members, &req, pace.begun)...)
+}
+
+// firstDecides reports whether the others wait for the first member: it
+// arbitrates over a precondition, or is an origin that may still be down.
+func (c *call) firstDecides(members []*member) bool {
+	return len(members) > 0 && (c.req.conditional() || c.node.mode.originDecides && !members[0].upForWrites())
 }
 
 // verdictOf makes one outcome of all.

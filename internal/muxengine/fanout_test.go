@@ -3,6 +3,7 @@ package muxengine
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -212,5 +213,84 @@ func TestMuxThatIsTooSlowIsDroppedAndItsLeafKnowsWhy(t *testing.T) {
 		if leaves[0].State != StateDown || leaves[1].State != StateUp || r.stores[3].count("set") != 0 {
 			t.Fatalf("got %+v", leaves)
 		}
+	})
+}
+
+func TestMirrorsOfANestedOriginThatIsDownAreNotWrittenTo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 3, inMode(ModeShield), func(cfg *Config, _ *Options) {
+			origin := Config{Mode: ModeFailover, Members: cfg.Members[:2]}
+			cfg.Members = []Member{{Name: "origin", Mux: &origin}, cfg.Members[2]}
+		})
+		r.stores[0].fail(unavailable())
+		r.stores[1].fail(unavailable())
+		wantCode(t, r.put("k", "x"), storage.CodeAllBackendsDown)
+		time.Sleep(time.Minute)
+		before := r.stores[2].count("set")
+		wantCode(t, r.put("k", "x"), storage.CodeAllBackendsDown)
+		if r.stores[2].count("set") != before {
+			t.Fatal("a mirror was written to without its origin")
+		}
+		r.stores[0].fail(nil)
+		time.Sleep(time.Minute)
+		r.mustPut("k", "y")
+		if r.stores[0].content("k") != "y" || r.stores[2].content("k") != "y" {
+			t.Fatal("once the origin is back the write goes everywhere")
+		}
+	})
+}
+
+func TestMemberThatIsDownAndDueDoesNotArbitrate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 3, inMode(ModeMirror))
+		r.stores[0].fail(unavailable())
+		r.mustPut("other", "x")
+		time.Sleep(time.Minute)
+		opts := storage.SetOptions{Conditions: storage.Conditions{IfNoneMatch: []string{"*"}}}
+		if _, err := r.SetStream(t.Context(), "k", once("x"), opts); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.SetStream(t.Context(), "k", once("y"), opts); storage.CodeOf(err) != storage.CodePreconditionFailed {
+			t.Fatalf("got %v", err)
+		}
+		if r.stores[1].content("k") != "x" || r.stores[2].content("k") != "x" {
+			t.Fatal("the others hold the winner's bytes")
+		}
+	})
+}
+
+func TestMembersThatABodyIsNotKeptForAreNamedAndNotBlamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 3, inMode(ModeMirror), func(_ *Config, o *Options) { o.Spool = NewMemorySpool(0) })
+		opts := storage.SetOptions{Conditions: storage.Conditions{IfNoneMatch: []string{"*"}}}
+		if _, err := r.SetStream(t.Context(), "k", once(strings.Repeat("x", 3<<20)), opts); err != nil {
+			t.Fatal(err)
+		}
+		if told := r.told(TopicFanoutPartial); len(told) != 1 || fmt.Sprint(told[0].Failed) != "[b c]" {
+			t.Fatalf("got %v", told)
+		}
+		for _, m := range r.Stats().Members {
+			if m.State != StateUp || m.WritesDown {
+				t.Fatalf("got %+v", m)
+			}
+		}
+	})
+}
+
+func TestConditionalWriteOfUnknownOutcomeInAMirrorIsNotMadeAgainByTheMuxAround(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 4, nest(ModeFailover, ModeMirror))
+		r.stores[0].set(func(_ context.Context, op, _ string) error {
+			if op == "set" {
+				return &storage.Error{Code: storage.CodeUnavailable, Outcome: storage.OutcomeUnknown, Message: "reset"}
+			}
+			return nil
+		})
+		opts := storage.SetOptions{Conditions: storage.Conditions{IfNoneMatch: []string{"*"}}}
+		_, err := r.SetStream(t.Context(), "k", once("x"), opts)
+		if outcomeOf(err) != storage.OutcomeUnknown {
+			t.Fatalf("got %v", err)
+		}
+		wantCounts(t, r.stores, "set", 1, 0, 0, 0)
 	})
 }

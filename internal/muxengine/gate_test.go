@@ -2,6 +2,7 @@ package muxengine
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -88,5 +89,26 @@ func TestEveryWaiterGetsItsTurn(t *testing.T) {
 		}
 		wg.Wait()
 		wantCounts(t, r.stores, "set", 20)
+	})
+}
+
+func TestWriteThatHasWaitedIsNotSentToABackendThatWentDownMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2, limited(1))
+		fails := make(chan struct{})
+		r.stores[0].set(func(context.Context, string, string) error {
+			<-fails
+			return unavailable()
+		})
+		done := make(chan error, 2)
+		for range 2 {
+			go func() { done <- r.put("k", "x") }()
+			synctest.Wait()
+		}
+		close(fails)
+		if err := errors.Join(<-done, <-done); err != nil {
+			t.Fatal(err)
+		}
+		wantCounts(t, r.stores, "set", 1, 2)
 	})
 }

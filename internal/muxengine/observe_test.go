@@ -2,7 +2,10 @@ package muxengine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -214,5 +217,14 @@ func TestLastErrorHoldsNoURL(t *testing.T) {
 	err := &storage.Error{Code: storage.CodeUnavailable, Message: "writing k", Cause: fmt.Errorf("Put \"http://h/b?X-Amz-Signature=secret\": %w", fmt.Errorf("connection refused"))}
 	if got := Describe(err).Message; got != "writing k: connection refused" {
 		t.Fatalf("got %q", got)
+	}
+}
+
+func TestDescribedErrorsOfSeveralMembersHoldNoURL(t *testing.T) {
+	err := storage.Errorf(storage.CodeAllBackendsDown, "Stat", "nobody").WithCause(errors.Join(
+		storage.Errorf(storage.CodeUnavailable, "Stat", "asking").WithCause(&url.Error{Op: "Get", URL: "https://h/?sig=secret", Err: io.ErrUnexpectedEOF}),
+		errors.New("another")))
+	if got := Describe(err); got.Message != "nobody: unexpected EOF" {
+		t.Fatalf("got %q", got.Message)
 	}
 }

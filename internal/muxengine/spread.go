@@ -91,7 +91,8 @@ func (c *call) setPartialWhereItIs() (reply, error) {
 	return reply{}, c.allDown("the backend that holds the key cannot be written to")
 }
 
-// cleanUpTime bounds the search for copies that a write has made obsolete.
+// cleanUpTime bounds the search for copies that a write has made obsolete. A
+// member that holds up a write for so long has failed.
 const cleanUpTime = 5 * time.Second
 
 // removeCopies removes, as far as possible, what other members still hold under
@@ -110,7 +111,7 @@ func (c *call) removeCopies() {
 		return
 	}
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(c.ctx, cleanUpTime)
+	ctx, cancel := context.WithTimeoutCause(c.ctx, cleanUpTime, storage.CauseTimeout)
 	defer cancel()
 	sub := &call{node: n, ctx: ctx}
 	stat := &request{op: opStat, key: c.req.key}

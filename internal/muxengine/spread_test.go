@@ -148,8 +148,13 @@ func TestSpreadCleanUpIsBestEffort(t *testing.T) {
 		if d := time.Since(began); d != cleanUpTime {
 			t.Fatalf("it took %s", d)
 		}
-		if s := r.member("b"); s.State != StateUp {
-			t.Fatalf("got %+v", s)
+		if s := r.member("b"); s.State != StateDown || s.LastError.Code != storage.CodeBackendTimeout {
+			t.Fatalf("a member that holds up every write must not stay up: %+v", s)
+		}
+		began = time.Now()
+		r.mustPut("k", "y")
+		if d := time.Since(began); d != 0 {
+			t.Fatalf("it took %s", d)
 		}
 	})
 }

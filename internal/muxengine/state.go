@@ -274,9 +274,14 @@ func (st *state) waitRoom(ctx context.Context, op operation) (claim, admission) 
 	if !st.wait(ctx) {
 		return claim{}, isFull
 	}
-	if !st.open(op) {
+	cl := claim{health: st.health.begin(), space: st.space.begin()}
+	switch {
+	case !st.open(op):
 		st.release()
 		return claim{}, isDraining
+	case st.health.down.Load(), op.carriesBody() && st.space.down.Load():
+		st.release()
+		return claim{}, isDown
 	}
-	return claim{health: st.health.begin(), space: st.space.begin()}, admitted
+	return cl, admitted
 }

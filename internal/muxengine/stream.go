@@ -73,6 +73,7 @@ func (s *stream) readOnce(p []byte) (int, error) {
 	}
 	s.lastRead = mux.now()
 	if over := s.offset + int64(n) - s.end; over > 0 {
+		s.offset = s.end
 		return n - int(over), errors.New("the body is longer than was announced")
 	}
 	s.offset += int64(n)
@@ -95,7 +96,7 @@ func (s *stream) resume() {
 		return
 	}
 	c.note(a.m, err)
-	if !s.object.strong() {
+	if !s.object.strong() || s.offset == s.end {
 		s.fail(err)
 		return
 	}

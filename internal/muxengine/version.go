@@ -133,6 +133,13 @@ func (a *attempt) find() (storage.Info, bool) {
 	}
 	ctx, cancel := context.WithTimeout(a.call.ctx, min(findTimeout, a.m.timeout))
 	defer cancel()
-	info, err := a.m.leaf.Stat(ctx, a.req.key, storage.StatOptions{})
-	return info, err == nil && info.Metadata[versionKey] == a.req.version
+	var info storage.Info
+	err := a.m.apart(ctx, func(ctx context.Context) (err error) {
+		info, err = a.m.leaf.Stat(ctx, a.req.key, storage.StatOptions{})
+		return err
+	})
+	if err != nil {
+		return storage.Info{}, false
+	}
+	return info, info.Metadata[versionKey] == a.req.version
 }

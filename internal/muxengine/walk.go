@@ -103,6 +103,7 @@ func (c *call) movesOn(err error) bool {
 // note remembers a transient failure.
 func (c *call) note(m *member, err error) {
 	c.last, c.lastMember, c.moved = err, m, true
+	c.outcome = max(c.outcome, outcomeOf(err))
 	c.failed.add(m.index)
 }
 
@@ -160,6 +161,6 @@ func (c *call) unknown(err error) error {
 // notKept is the error of a write whose body is gone.
 func (c *call) notKept() error {
 	e := storage.Errorf(storage.CodeUnavailable, c.req.op.String(), "the body was too large to be kept and cannot be sent to another backend").WithCause(c.last)
-	e.Mode, e.Status, e.AttemptCount = string(c.node.cfg.Mode), http.StatusServiceUnavailable, c.attempts
+	e.Mode, e.Status, e.Outcome, e.AttemptCount = string(c.node.cfg.Mode), http.StatusServiceUnavailable, c.outcome, c.attempts
 	return e
 }
