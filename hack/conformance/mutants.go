@@ -37,7 +37,7 @@ var mutants = []mutant{
 		"	a.expired.Store(true)\n	a.cancel(storage.CauseTimeout)\n", "	a.expired.Store(true)\n",
 		"TestHungPrimaryDoesNotDelayTheFallbackBeyondItsTimeout"},
 	{"Bulkhead", "attempt.go", "the time limit runs while the client is waited for",
-		"	a.timer.Stop()\n	asked :=", "	asked :=",
+		"	a.pause()\n	asked :=", "	asked :=",
 		"TestTimeLimitRestsWhileTheClientIsWaitedFor"},
 	{"The caller's cancellation", "attempt.go", "the caller's leaving is put down to the backend",
 		"case a.call.ctx.Err() != nil:", "case false:",
