@@ -46,11 +46,20 @@ func (c *call) askOne(m *member, req *request, index, count int, begun func(*att
 		out.rep, out.err = a.run()
 	case isFull:
 		out.err = c.busy()
+	case isDraining:
+		out.skipped = true
+		out.err = annotate(isLeaving(req.op), req.op, m, c.node.cfg.Mode, index, count)
 	default:
 		out.skipped = true
 		out.err = c.isDown(m, req.op, index, count)
 	}
 	return out
+}
+
+// isLeaving is the error of a member that was not asked because it is being
+// removed.
+func isLeaving(op operation) error {
+	return storage.Errorf(storage.CodeBackendDraining, op.String(), "the backend is being removed")
 }
 
 // isDown is the error of a member that was not asked.

@@ -138,7 +138,11 @@ func (a *attempt) invoke() (reply, error) {
 		body = &sentBody{Body: a.req.body, attempt: a}
 	}
 	if a.m.cfg.MayBlock {
-		return a.invokeApart(body)
+		rep, err := a.invokeApart(body)
+		if rep.obj != nil {
+			rep.obj.Body = newApartBody(a, rep.obj.Body)
+		}
+		return rep, err
 	}
 	return a.send(body)
 }

@@ -2,6 +2,7 @@ package muxengine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -41,6 +42,8 @@ type call struct {
 	// hold nothing under the key.
 	failed, absent bitset
 	full           bool
+	// leaving: a member was passed over because it is being removed.
+	leaving bool
 	// forced: a member was tried before its time.
 	forced bool
 
@@ -54,10 +57,40 @@ func (n *node) do(ctx context.Context, req *request, parent *attempt) (reply, er
 	n.core.calls.Add(1)
 	c.startSpan()
 	rep, err := c.execute()
+	for range maxRestarts {
+		again := c.overtaken(err, req)
+		if again == nil {
+			break
+		}
+		c = again
+		rep, err = c.execute()
+	}
 	if err != nil || rep.obj == nil {
 		c.endSpan(err)
 	}
 	return rep, err
+}
+
+// maxRestarts bounds how often one call begins anew because of reloads.
+const maxRestarts = 3
+
+// overtaken returns the call to make in place of c, if that ended with err for
+// want of members which have left since it began, and others have come.
+func (c *call) overtaken(err error, req *request) *call {
+	n := c.node
+	switch {
+	case err == nil, storage.Classify(err) != storage.ClassTransient, c.ctx.Err() != nil,
+		!c.leaving && !errors.Is(err, storage.ErrBackendDraining),
+		c.parent != nil && c.parent.call.node.mux == n.mux,
+		outcomeOf(err) == storage.OutcomeUnknown,
+		req.body != nil && !req.body.Replayable():
+		return nil
+	}
+	now := n.mux.node.Load()
+	if now.cfg == n.cfg {
+		return nil
+	}
+	return &call{node: now, parent: c.parent, ctx: c.ctx, req: *req, span: c.span}
 }
 
 func (c *call) execute() (reply, error) {
@@ -212,6 +245,9 @@ func (c *call) allDown(format string, args ...any) *storage.Error {
 	}
 	if c.attempts > 0 {
 		e.AttemptIndex = c.attempts - 1
+	}
+	if c.last == nil && c.leaving {
+		e.Cause = isLeaving(c.req.op)
 	}
 	return e
 }

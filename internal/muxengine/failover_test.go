@@ -581,3 +581,25 @@ func TestStoreThatStallsIsToBlameThoughItsClientHadStalledBefore(t *testing.T) {
 		}
 	})
 }
+
+func TestReadOfABodyThatIgnoresItsContextIsLeftAloneAndResumes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2, withTimeout(time.Second), withMembers(func(_ int, m *Member) { m.MayBlock = true }))
+		r.everywhere("k", "0123456789")
+		stuck := make(chan struct{})
+		r.stores[0].breakAfter, r.stores[0].stuck = 4, stuck
+		began := time.Now()
+		r.mustGet("k", "0123456789")
+		if d := time.Since(began); d != time.Second {
+			t.Fatalf("it took %s", d)
+		}
+		if m := r.member("a"); m.State != StateDown || m.InFlight != 1 || m.Timeouts != 1 {
+			t.Fatalf("what still runs is in flight: got %+v", m)
+		}
+		close(stuck)
+		synctest.Wait()
+		if m := r.member("a"); m.InFlight != 0 || r.stores[0].openBodies() != 0 {
+			t.Fatalf("got %+v, %d open bodies", m, r.stores[0].openBodies())
+		}
+	})
+}

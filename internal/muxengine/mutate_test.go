@@ -488,3 +488,46 @@ func deep(levels int) Config {
 	}
 	return cfg
 }
+
+func TestRequestThatAReloadOvertakesIsServedByWhatHasCome(t *testing.T) {
+	for _, mode := range []Mode{ModeFailover, ModeRoundRobin, ModeStickyByKey, ModeShield, ModeMirror} {
+		for _, space := range []Keyspace{KeyspaceReplicated, KeyspaceSpread} {
+			if space == KeyspaceSpread && !modes[mode].spread {
+				continue
+			}
+			t.Run(string(mode)+"/"+string(space), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newRig(t, 3, inMode(mode), func(cfg *Config, _ *Options) {
+						// The last two are below another mux.
+						cfg.Keyspace = space
+						cfg.Members = []Member{cfg.Members[0], {Name: "below", Mux: &Config{Mode: ModeFailover, Members: cfg.Members[1:]}}}
+					})
+					before := r.Mux.node.Load()
+					after := newRig(t, 2)
+					after.everywhere("k", "hello")
+					cfg := Config{Mode: mode, Keyspace: space, Members: []Member{{Name: "new", Storage: after.stores[0]}, {Name: "newer", Storage: after.stores[1]}}}
+					if err := r.Apply(cfg); err != nil {
+						t.Fatal(err)
+					}
+					// Requests that loaded the topology just before.
+					if _, err := before.do(t.Context(), &request{op: opStat, key: "k"}, nil); err != nil {
+						t.Errorf("stat: %v", err)
+					}
+					rep, err := before.do(t.Context(), &request{op: opList, list: &storage.ListOptions{}}, nil)
+					if err != nil || len(rep.page.Objects) != 1 {
+						t.Errorf("list: got %+v, %v", rep.page, err)
+					}
+					if _, err := r.write(t.Context(), before, &request{op: opSet, key: "new", set: &storage.SetOptions{}}, once("x")); err != nil {
+						t.Errorf("set: %v", err)
+					}
+					if _, err := before.do(t.Context(), &request{op: opDelete, key: "k"}, nil); err != nil || after.stores[0].has("k") && mode != ModeRoundRobin && mode != ModeStickyByKey {
+						t.Errorf("delete: %v", err)
+					}
+					if s := r.Stats(); s.TotalCalls != 4 || s.TotalFailovers != 0 {
+						t.Errorf("got %+v", s)
+					}
+				})
+			})
+		}
+	}
+}

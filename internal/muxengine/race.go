@@ -20,7 +20,7 @@ func (c *call) race() (reply, error) {
 	for _, m := range runners {
 		cl, answer := c.admit(m, c.req.op, c.forced)
 		if answer != admitted {
-			c.full = c.full || answer == isFull
+			c.passOver(answer)
 			continue
 		}
 		i := len(r.attempts)

@@ -30,6 +30,17 @@ func unconditionalOnly(op operation) error {
 	return storage.Errorf(storage.CodeUnsupported, op.String(), "conditional writes need keyspace replicated")
 }
 
+// askHolders makes the request of every member that may hold keys. It fails if
+// there is none: nobody's answer is not an empty answer.
+func (c *call) askHolders() ([]outcome, error) {
+	holders := c.node.holders()
+	if len(holders) == 0 {
+		c.leaving = true
+		return nil, c.allDown("no backend is up")
+	}
+	return c.askAll(holders, &c.req, nil), nil
+}
+
 // holders are the members that may hold keys.
 func (n *node) holders() []*member {
 	var list []*member
@@ -43,8 +54,12 @@ func (n *node) holders() []*member {
 
 // deleteEverywhere deletes the key on every member and fails unless all confirm.
 func (c *call) deleteEverywhere() error {
+	outcomes, err := c.askHolders()
+	if err != nil {
+		return err
+	}
 	var failed []outcome
-	for _, o := range c.askAll(c.node.holders(), &c.req, nil) {
+	for _, o := range outcomes {
 		if o.err != nil {
 			failed = append(failed, o)
 		}
@@ -58,7 +73,10 @@ func (c *call) deleteEverywhere() error {
 // mergeLists merges the listings of all members; one that is missing could hide
 // keys.
 func (c *call) mergeLists() (reply, error) {
-	outcomes := c.askAll(c.node.holders(), &c.req, nil)
+	outcomes, err := c.askHolders()
+	if err != nil {
+		return reply{}, err
+	}
 	pages := make([]storage.ListPage, len(outcomes))
 	for i, o := range outcomes {
 		if o.err != nil {

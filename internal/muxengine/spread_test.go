@@ -278,3 +278,12 @@ func TestErrorsOfAWalkAreFoundInItsChain(t *testing.T) {
 		}
 	})
 }
+
+func TestSpreadWithoutAnyMemberLeftSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2, spread, withMembers(func(_ int, m *Member) { m.Drain.Phase = DrainGranted }))
+		_, err := r.List(t.Context(), storage.ListOptions{})
+		wantCode(t, err, storage.CodeAllBackendsDown)
+		wantCode(t, r.Delete(t.Context(), "k"), storage.CodeAllBackendsDown)
+	})
+}

@@ -39,6 +39,8 @@ type fake struct {
 	breakWith  error
 	// stall lets a body wait there for the end of its context instead.
 	stall bool
+	// stuck lets a body wait there for its end, whatever its context does.
+	stuck chan struct{}
 	// after is asked once a write has been done.
 	after func(ctx context.Context, op string) error
 	// readBody, if set, reads a body in place of io.ReadAll.
@@ -191,6 +193,12 @@ func (f *fake) GetStream(ctx context.Context, key string, opts storage.GetOption
 		r = io.MultiReader(io.LimitReader(r, int64(f.breakAfter)), readerFunc(func([]byte) (int, error) {
 			<-ctx.Done()
 			return 0, ctx.Err()
+		}))
+	}
+	if stuck := f.stuck; stuck != nil {
+		r = io.MultiReader(io.LimitReader(r, int64(f.breakAfter)), readerFunc(func([]byte) (int, error) {
+			<-stuck
+			return 0, io.EOF
 		}))
 	}
 	return &storage.Object{Info: o.info, Offset: offset, Length: length, Body: &fakeBody{Reader: r, ctx: ctx, fake: f}}, nil

@@ -30,7 +30,7 @@ func (c *call) walkOn() (reply, error) {
 			// A write has its place; it has waited for it.
 			return reply{}, c.busy()
 		case answer != admitted:
-			c.full = c.full || answer == isFull
+			c.passOver(answer)
 			continue
 		}
 		c.announce(m)
@@ -85,6 +85,12 @@ func (c *call) admit(m *member, op operation, force bool) (claim, admission) {
 		cl.health = st.health.begin()
 	}
 	return cl, answer
+}
+
+// passOver remembers why a member did not take the request.
+func (c *call) passOver(answer admission) {
+	c.full = c.full || answer == isFull
+	c.leaving = c.leaving || answer == isDraining
 }
 
 // movesOn reports whether err of one member leaves the question to the others.
