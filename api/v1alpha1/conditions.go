@@ -136,6 +136,25 @@ const (
 	ReasonApplyFailed = "ApplyFailed"
 )
 
+// Reasons of Programmed while no proxy serves because of trouble that its pods have. The message names a pod.
+const (
+	// ReasonImagePullFailed: the node cannot pull the image of the proxy.
+	ReasonImagePullFailed = "ImagePullFailed"
+
+	// ReasonProxyCrashing: the proxy ends again and again soon after its start; its log says why.
+	ReasonProxyCrashing = "ProxyCrashing"
+
+	// ReasonUnschedulable: no node can take the pod, for want of resources, of a claim, or of a node that its placement allows.
+	ReasonUnschedulable = "Unschedulable"
+
+	// ReasonPodNotStarting: the pod is on a node and does not start, mostly because a volume cannot be mounted; the pod's events
+	// say why.
+	ReasonPodNotStarting = "PodNotStarting"
+
+	// ReasonPodsNotCreated: the API server refuses the pods, for a quota or a policy of the namespace.
+	ReasonPodsNotCreated = "PodsNotCreated"
+)
+
 // Reasons of Programmed and Ready when another condition is the cause, or when there is nothing to program.
 const (
 	// ReasonNotAccepted: see the condition Accepted.

@@ -22,6 +22,10 @@ const (
 	AnnotationTrue = "true"
 )
 
+// AnnotationProxyBuild, on the Deployment of a StorageMux and on its pods, tells the builds of proxies apart: an operator that brings
+// another one replaces the proxies of a few muxes at a time.
+const AnnotationProxyBuild = "storagemux.dev/proxy-build"
+
 // Labels of every child of a StorageMux.
 const (
 	// LabelMux names the StorageMux that a child belongs to.

@@ -43,6 +43,7 @@ func runOperator(ctx context.Context, std stdio, args []string) error {
 	flags.StringVar(&opts.HealthAddress, "health-probe-bind-address", "0", "address of the probes; 0 for none")
 	flags.BoolVar(&opts.LeaderElection, "leader-elect", false, "work only while holding the lease, so that several operators can run")
 	flags.IntVar(&opts.MaxConcurrentReconciles, "max-concurrent-reconciles", 4, "how many objects of each kind are worked on at once")
+	flags.IntVar(&opts.MaxUpgradingMuxes, "max-upgrading-muxes", 3, "how many muxes may have their proxies replaced at once after an upgrade of the operator")
 	flags.DurationVar(&opts.ReportGrace, "report-grace", 30*time.Second, "how long the last report of a proxy that does not answer counts")
 	flags.Float64Var(&qps, "kube-api-qps", 50, "requests a second to the API server")
 	flags.IntVar(&burst, "kube-api-burst", 100, "requests to the API server in a burst")
@@ -66,6 +67,9 @@ func runOperator(ctx context.Context, std stdio, args []string) error {
 	}
 	if opts.ProxyImage == "" {
 		return usageError{errors.New("--proxy-image must be set")}
+	}
+	if opts.MaxUpgradingMuxes < 1 {
+		return usageError{errors.New("--max-upgrading-muxes must be at least 1")}
 	}
 	if opts.Namespace == "" {
 		opts.Namespace = ownNamespace()

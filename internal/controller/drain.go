@@ -67,7 +67,7 @@ func (s *shared) gatherDrain(ctx context.Context, d inDrain) (*status.Drain, err
 		if mux.DeletionTimestamp != nil {
 			continue // its proxies go with it
 		}
-		proxies := proxiesOf(s.fleet, client.ObjectKeyFromObject(mux), pods[mux.Name])
+		proxies := s.proxiesOf(client.ObjectKeyFromObject(mux), pods[mux.Name])
 		hold := d.heldBy(mux, muxes, documents[mux.Name].wire(), proxies)
 		if !hold.any() {
 			continue

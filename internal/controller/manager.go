@@ -58,6 +58,10 @@ type Options struct {
 	LeaderElection bool
 	// MaxConcurrentReconciles is per kind.
 	MaxConcurrentReconciles int
+	// MaxUpgradingMuxes is how many muxes may have their proxies replaced at
+	// the same time when this operator brings another build of them; at
+	// least 1.
+	MaxUpgradingMuxes int
 	// ReportGrace is how long the last report of a proxy that does not
 	// answer counts.
 	ReportGrace time.Duration
@@ -78,6 +82,9 @@ func NewScheme() *runtime.Scheme {
 
 // NewManager returns a manager with everything set up, to be started.
 func NewManager(ctx context.Context, config *rest.Config, o Options) (manager.Manager, error) {
+	if o.MaxUpgradingMuxes < 1 {
+		return nil, fmt.Errorf("the number of muxes that are upgraded at a time is %d and must be at least 1", o.MaxUpgradingMuxes)
+	}
 	stop, retry := 10*time.Second, leaseRetry
 	metrics := metricsserver.Options{BindAddress: o.MetricsAddress}
 	if o.SecureMetrics {
@@ -144,23 +151,32 @@ func cacheOptions(o Options) cache.Options {
 	return options
 }
 
-// stripPod keeps what proxiesOf and fleetTargets read.
+// stripPod keeps what proxiesOf, fleetTargets, replaced and podTrouble read.
 func stripPod(in any) (any, error) {
 	pod, ok := in.(*corev1.Pod)
 	if !ok {
 		return in, nil
 	}
-	pod.ManagedFields, pod.Annotations = nil, nil
+	pod.ManagedFields = nil
+	build := pod.Annotations[v1alpha1.AnnotationProxyBuild]
+	pod.Annotations = nil
+	if build != "" {
+		pod.Annotations = map[string]string{v1alpha1.AnnotationProxyBuild: build}
+	}
 	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName}
-	kept := corev1.PodStatus{Phase: pod.Status.Phase, PodIP: pod.Status.PodIP}
+	kept := corev1.PodStatus{Phase: pod.Status.Phase, PodIP: pod.Status.PodIP, StartTime: pod.Status.StartTime}
 	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady {
+		switch {
+		case c.Type == corev1.PodReady:
 			kept.Conditions = append(kept.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status})
+		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse:
+			kept.Conditions = append(kept.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
 		}
 	}
 	for i := range pod.Status.ContainerStatuses {
+		c := &pod.Status.ContainerStatuses[i]
 		kept.ContainerStatuses = append(kept.ContainerStatuses, corev1.ContainerStatus{
-			Name: pod.Status.ContainerStatuses[i].Name, State: pod.Status.ContainerStatuses[i].State,
+			Name: c.Name, Image: c.Image, State: c.State, LastTerminationState: c.LastTerminationState,
 		})
 	}
 	pod.Status = kept

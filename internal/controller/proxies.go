@@ -50,8 +50,8 @@ func existing(pods []corev1.Pod) []corev1.Pod {
 }
 
 // proxiesOf joins the pods of a mux with what the fleet has heard of them.
-func proxiesOf(f *fleet.Fleet, mux types.NamespacedName, pods []corev1.Pod) []status.Proxy {
-	seen := f.Observations(mux)
+func (s *shared) proxiesOf(mux types.NamespacedName, pods []corev1.Pod) []status.Proxy {
+	seen, now := s.fleet.Observations(mux), s.now()
 	proxies := make([]status.Proxy, 0, len(pods))
 	for i := range pods {
 		pod := &pods[i]
@@ -59,6 +59,7 @@ func proxiesOf(f *fleet.Fleet, mux types.NamespacedName, pods []corev1.Pod) []st
 			Proxy:       render.Proxy{Pod: pod.Name, Running: running(pod), Ready: ready(pod)},
 			Terminating: pod.DeletionTimestamp != nil,
 			Unheard:     true,
+			Trouble:     podTrouble(pod, now),
 		}
 		if o, ok := seen[pod.Name]; ok && o.Target.UID == string(pod.UID) {
 			p.Report, p.Stale = o.Report, o.Freshness == fleet.Lost

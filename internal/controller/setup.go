@@ -66,6 +66,7 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 		references: &references{cached: mgr.GetClient(), live: mgr.GetAPIReader(), permitted: permitted},
 		applied:    &appliedChildren{},
 		leadership: &leadership{},
+		upgrades:   &upgrades{limit: o.MaxUpgradingMuxes},
 		graph:      graph{mgr.GetClient()},
 		budget:     newFigureBudget(figuresInterval, figuresPerSecond),
 		events:     eventSink{mgr.GetEventRecorder(reporter)},
@@ -73,6 +74,7 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 		now:        time.Now,
 		muxes:      &waker{}, backends: &waker{},
 	}
+	s.render.ProxyBuild = render.ProxyBuild(s.render)
 	if o.LeaderElection {
 		s.leadership.live = mgr.GetAPIReader()
 		s.leadership.lease = types.NamespacedName{Namespace: o.Namespace, Name: leaseName}

@@ -19,6 +19,7 @@ type shared struct {
 	references *references
 	applied    *appliedChildren
 	leadership *leadership
+	upgrades   *upgrades
 	fleet      *fleet.Fleet
 	graph      graph
 	budget     *figureBudget

@@ -117,7 +117,7 @@ func (r *backendReconciler) gatherBackend(ctx context.Context, scope *backendSco
 		if err != nil {
 			return err
 		}
-		scope.proxies = append(scope.proxies, proxiesOf(r.fleet, key, pods)...)
+		scope.proxies = append(scope.proxies, r.proxiesOf(key, pods)...)
 	}
 	return nil
 }

@@ -41,6 +41,9 @@ func (r *muxReconciler) applyChildren(ctx context.Context, scope *muxScope) erro
 	if !render.HasWorkload(scope.mux) {
 		return r.removeChildren(ctx, scope)
 	}
+	if replaced(scope.mux, scope.pods, r.render.ProxyBuild) {
+		r.endUpgrade(client.ObjectKeyFromObject(scope.mux))
+	}
 	if scope.children != nil {
 		scope.later(conflictRecheck)
 		return nil
@@ -49,8 +52,11 @@ func (r *muxReconciler) applyChildren(ctx context.Context, scope *muxScope) erro
 	if doc == nil || !scope.result.Accepted.OK {
 		return nil
 	}
-	var failed error
+	mayReplace, failed := r.mayReplaceProxies(ctx, scope)
 	for _, child := range render.Children(scope.facts, doc, r.render) {
+		if child.Kind == "Deployment" && !mayReplace {
+			continue
+		}
 		err := r.applyChild(ctx, scope.mux, child)
 		var verdict render.Verdict
 		switch {

@@ -42,6 +42,8 @@ type muxScope struct {
 	result render.Result
 	// children is why not all children are as they should be.
 	children *render.Verdict
+	// trouble is why there is no pod at all.
+	trouble *render.Verdict
 	// drain is nil while the mux is not being deleted.
 	drain *status.Drain
 	// again is after how long to look again although nothing wakes us.
@@ -110,7 +112,7 @@ func (r *muxReconciler) phases(ctx context.Context, scope *muxScope) (gone bool,
 
 // look gathers the facts and decides what is to be done.
 func (r *muxReconciler) look(ctx context.Context, scope *muxScope) error {
-	for _, step := range []func(context.Context, *muxScope) error{r.gather, r.gatherAbove, r.decide} {
+	for _, step := range []func(context.Context, *muxScope) error{r.gather, r.gatherAbove, r.decide, r.gatherTrouble} {
 		if err := step(ctx, scope); err != nil {
 			return err
 		}
@@ -132,6 +134,7 @@ func (r *muxReconciler) forgetMux(key types.NamespacedName) {
 	r.fleet.Sync(key, (*storedDocument)(nil).access(), nil)
 	r.documents.forget(key)
 	r.applied.forget(key)
+	r.endUpgrade(key)
 	r.budget.forget(objectKey{v1alpha1.KindStorageMux, key})
 }
 

@@ -36,7 +36,7 @@ func (r *muxReconciler) gatherAbove(ctx context.Context, scope *muxScope) error 
 		if err != nil {
 			return err
 		}
-		scope.above = append(scope.above, proxiesOf(r.fleet, key, pods)...)
+		scope.above = append(scope.above, r.proxiesOf(key, pods)...)
 	}
 	return nil
 }

@@ -54,6 +54,7 @@ var (
 // removeChildren removes what is left of the time when the mux had proxies.
 func (r *muxReconciler) removeChildren(ctx context.Context, scope *muxScope) error {
 	r.applied.forget(client.ObjectKeyFromObject(scope.mux))
+	r.endUpgrade(client.ObjectKeyFromObject(scope.mux))
 	left := leftoverProxies
 	if len(scope.pods) == 0 {
 		left = append(left[:len(left):len(left)], leftoverMeans...)

@@ -187,7 +187,7 @@ func (r *shared) gatherProxiesLive(ctx context.Context, scope *muxScope) error {
 
 func (r *shared) takePods(scope *muxScope, pods []corev1.Pod) {
 	scope.pods = pods
-	scope.proxies = proxiesOf(r.fleet, client.ObjectKeyFromObject(scope.mux), pods)
+	scope.proxies = r.proxiesOf(client.ObjectKeyFromObject(scope.mux), pods)
 	scope.facts.Proxies = facts(scope.proxies)
 	for _, p := range scope.facts.Proxies {
 		if p.Report != nil && p.Report.Applied != nil {

@@ -23,7 +23,8 @@ func (r *muxReconciler) writeMuxStatus(ctx context.Context, scope *muxScope, fai
 	before := &scope.mux.Status
 	after := status.Mux(status.MuxFacts{
 		Mux: scope.mux, Accepted: scope.result.Accepted, ResolvedRefs: scope.result.ResolvedRefs,
-		Stored: scope.stored.wire(), Shape: scope.result.Shape, Children: scope.children,
+		Stored: scope.stored.wire(), Shape: scope.result.Shape,
+		Children: scope.children, TooOld: scope.result.TooOld, Trouble: scope.trouble,
 		Proxies: scope.proxies, Above: scope.above, Drain: scope.drain,
 		Paused: paused(scope.mux), Now: now,
 	})

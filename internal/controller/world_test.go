@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	gomegatypes "github.com/onsi/gomega/types"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -58,7 +59,7 @@ func newWorld(adjust ...func(*Options)) *world {
 	Expect(cluster.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})).To(Succeed())
 	w.options = Options{
 		ProxyImage: "localhost/storagemux:test", Namespace: w.namespace, WatchNamespaces: []string{w.namespace},
-		MetricsAddress: "0", HealthAddress: "0", MaxConcurrentReconciles: 2,
+		MetricsAddress: "0", HealthAddress: "0", MaxConcurrentReconciles: 2, MaxUpgradingMuxes: 1,
 		ReportGrace: time.Second, DialProxy: w.network.Dial, manyManagers: true,
 	}
 	for _, a := range adjust {
@@ -321,7 +322,7 @@ func (w *world) startPods(mux string, count int) []*simulatedPod {
 		number := addresses.Add(1)
 		p := &simulatedPod{world: w, name: fmt.Sprintf("%s-pod-%d", mux, number), ip: fmt.Sprintf("10.7.%d.%d", number/250, number%250+1)}
 		pod := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: p.name, Labels: render.ChildLabels(mux)},
+			ObjectMeta: metav1.ObjectMeta{Name: p.name, Labels: render.ChildLabels(mux), Annotations: w.podAnnotations(mux)},
 			Spec:       corev1.PodSpec{NodeName: w.node, Containers: []corev1.Container{{Name: "proxy", Image: w.options.ProxyImage}}},
 		}
 		w.create(pod)
@@ -346,6 +347,15 @@ func (w *world) startPods(mux string, count int) []*simulatedPod {
 		started = append(started, p)
 	}
 	return started
+}
+
+// podAnnotations are those that a Deployment controller would give a new pod.
+func (w *world) podAnnotations(mux string) map[string]string {
+	deployment := &appsv1.Deployment{}
+	if err := cluster.Get(context.Background(), w.key(render.ChildName(mux)), deployment); err != nil {
+		return nil
+	}
+	return deployment.Spec.Template.Annotations
 }
 
 // setReady changes the pod's condition.

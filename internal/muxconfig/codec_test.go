@@ -30,7 +30,7 @@ func TestDecodeRefusesWhatEncodeDidNotWrite(t *testing.T) {
 		{"something after it", encoded + "{}", "decode the document"},
 		{"an unknown field", strings.Replace(encoded, `"root"`, `"extra":1,"root"`, 1), `unknown field "extra"`},
 		{"an unknown field deep inside", strings.Replace(encoded, `"weight":3`, `"weight":3,"burst":1`, 1), `unknown field "burst"`},
-		{"a later schema", strings.Replace(encoded, `"schema":1`, `"schema":2,"novelty":true`, 1), "schema: version 2 must be 1 to 1"},
+		{"a later schema", strings.Replace(encoded, `"schema":2`, `"schema":3,"novelty":true`, 1), "schema: version 3 must be 1 to 2"},
 		{"a changed value", strings.Replace(encoded, `"weight":3`, `"weight":4`, 1), "hash: must be the hash of the content"},
 		{"a duration that is none", strings.Replace(encoded, `"backendTimeout":"30s"`, `"backendTimeout":"soon"`, 1), `"soon" must be a duration such as 30s`},
 		{"too many bytes", encoded + strings.Repeat(" ", MaxBytes), "must have at most 262144"},

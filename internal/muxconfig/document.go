@@ -4,10 +4,10 @@ import (
 	"time"
 )
 
-// SchemaVersion is the schema that this build writes. A build reads
-// MinSchemaVersion to SchemaVersion.
+// SchemaVersion is the newest schema that this build writes and reads, and
+// MinSchemaVersion the oldest. NeedsSchema tells what each version added.
 const (
-	SchemaVersion    = 1
+	SchemaVersion    = 2
 	MinSchemaVersion = 1
 )
 

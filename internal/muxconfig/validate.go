@@ -30,7 +30,7 @@ func invalid(field, format string, args ...any) error {
 // returned, as an InvalidError.
 func Validate(d *Document) error {
 	checks := []func(*Document) error{
-		validateHead, validateFrontend, validateAdmin, validateMuxes, validateBackends, validateTopology,
+		validateHead, validateFrontend, validateAdmin, validateMuxes, validateBackends, validateTopology, validateSchema,
 	}
 	for _, check := range checks {
 		if err := check(d); err != nil {
@@ -48,6 +48,14 @@ func validateHead(d *Document) error {
 		return invalid("revision", "must be at least 1")
 	case d.Transitions < 0:
 		return invalid("transitions", "must not be negative")
+	}
+	return nil
+}
+
+// validateSchema refuses what proxies that read only d's schema do not know.
+func validateSchema(d *Document) error {
+	if needed, field := NeedsSchema(d); needed > d.Schema {
+		return invalid("schema", "must be at least %d for %s", needed, field)
 	}
 	return nil
 }

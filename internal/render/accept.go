@@ -37,7 +37,7 @@ func topologyIsSound(f Facts) Verdict { return walkSpecs(f, nil) }
 // proxiesMayShareStores refuses several proxies over a store that only one of
 // them can see.
 func proxiesMayShareStores(f Facts) Verdict {
-	if f.Standalone || !HasWorkload(f.Mux) || proxyReplicas(f.Mux) <= 1 {
+	if f.Standalone || !HasWorkload(f.Mux) || Replicas(f.Mux) <= 1 {
 		return pass
 	}
 	verdict := pass
@@ -95,7 +95,8 @@ func AcceptBackend(b *v1alpha1.StorageBackend, standalone bool) Verdict {
 	return Verdict{OK: true, Reason: v1alpha1.ReasonAccepted, Message: "the spec is valid"}
 }
 
-func proxyReplicas(mux *v1alpha1.StorageMux) int32 {
+// Replicas is how many proxies mux is to have.
+func Replicas(mux *v1alpha1.StorageMux) int32 {
 	if mux.Spec.Proxy.Replicas == nil {
 		return 2
 	}

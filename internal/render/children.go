@@ -27,6 +27,8 @@ type Options struct {
 	ProxyImage string
 	// OperatorNamespace is where the callers of the admin port live.
 	OperatorNamespace string
+	// ProxyBuild is what ProxyBuild returns for the rest.
+	ProxyBuild string
 }
 
 // Child is one object that a mux owns.

@@ -1,6 +1,8 @@
 package render
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -15,6 +17,9 @@ import (
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	"github.com/suaveplan/storagemux/api/v1alpha1"
+	"github.com/suaveplan/storagemux/internal/muxconfig"
 )
 
 // nonRoot is the user and group of every container of ours.
@@ -50,13 +55,37 @@ func (c childMaker) deployment() runtime.ApplyConfiguration {
 	}
 	maps.Copy(labels, c.labels())
 	return appsv1ac.Deployment(c.name, c.namespace()).WithLabels(c.labels()).WithOwnerReferences(c.owner()).
+		WithAnnotations(c.build()).
 		WithSpec(appsv1ac.DeploymentSpec().
-			WithReplicas(proxyReplicas(c.facts.Mux)).
+			WithReplicas(Replicas(c.facts.Mux)).
 			WithRevisionHistoryLimit(2).
 			WithSelector(metav1ac.LabelSelector().WithMatchLabels(SelectorLabels(c.facts.Mux.Name))).
 			WithStrategy(strategy).
 			WithTemplate(corev1ac.PodTemplateSpec().WithLabels(labels).
-				WithAnnotations(texts(proxy.PodAnnotations)).WithSpec(c.pod())))
+				WithAnnotations(texts(proxy.PodAnnotations)).WithAnnotations(c.build()).WithSpec(c.pod())))
+}
+
+func (c childMaker) build() map[string]string {
+	if c.options.ProxyBuild == "" {
+		return nil
+	}
+	return map[string]string{v1alpha1.AnnotationProxyBuild: c.options.ProxyBuild}
+}
+
+// ProxyBuild identifies what an operator with these options makes of a mux's
+// proxies apart from what their StorageMux asks for: another image, or other
+// arguments in another version of the operator.
+func ProxyBuild(o Options) string {
+	o.ProxyBuild = ""
+	mux := &v1alpha1.StorageMux{}
+	mux.Namespace, mux.Name, mux.UID = "namespace", "name", "uid"
+	c := childMaker{facts: Facts{Mux: mux}, doc: &muxconfig.Document{}, options: o, name: ChildName(mux.Name)}
+	data, err := json.Marshal(c.deployment())
+	if err != nil {
+		panic(fmt.Sprintf("a Deployment of ours cannot be encoded: %v", err))
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
 }
 
 func (c childMaker) pod() *corev1ac.PodSpecApplyConfiguration {

@@ -11,8 +11,8 @@ import (
 // Document makes the next document of a mux from its facts. What the user has
 // to mend is in the verdicts; an error means that nothing must be written.
 //
-// A mux that is not accepted, whose endpoint cannot be resolved, or that would
-// fall below its mode's minimum, keeps the topology of the stored document;
+// A mux that is not accepted, whose endpoint cannot be resolved, that would fall
+// below its mode's minimum or that a proxy is too old for, keeps the topology of the stored document;
 // members of it that are being deleted drain all the same.
 func Document(f Facts) (Result, error) {
 	if f.Stored != nil && f.Stored.Transitions > f.Transitions {
@@ -32,7 +32,8 @@ func Document(f Facts) (Result, error) {
 	if result.Accepted.OK && frontend != nil {
 		result.Drains = t.drains()
 		next := t.document(*frontend, result.Drains)
-		if t.enough(next) {
+		result.TooOld = tooOld(f, next)
+		if t.enough(next) && result.TooOld == nil {
 			return seal(f, result, next)
 		}
 	}
@@ -43,6 +44,9 @@ func Document(f Facts) (Result, error) {
 	t.gatherStored(f.Stored.Root)
 	result.Drains = t.drains()
 	next := t.document(f.Stored.Frontend, result.Drains)
+	if tooOld(f, next) != nil {
+		next.Schema = f.Stored.Schema
+	}
 	if !t.enough(next) {
 		// What is left of it was let go by force, and nothing took its place.
 		result.Document, result.Drains = f.Stored, nil

@@ -79,6 +79,9 @@ type Result struct {
 	// Shape is the topology of a mux of proxy type None, which has no
 	// document: its muxes and backends, and nothing else that is of use.
 	Shape *muxconfig.Document
+	// TooOld is set where proxies are too old for what the spec asks for, so
+	// that they keep what they have.
+	TooOld *Verdict
 	// Drains are the members on their way out, the root's first, in list
 	// order.
 	Drains []Drain

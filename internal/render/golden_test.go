@@ -2,6 +2,7 @@ package render
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -80,11 +81,12 @@ func outcome(t *testing.T, f Facts, r Result) []byte {
 	}
 	out := struct {
 		Accepted, ResolvedRefs Verdict
+		TooOld                 *Verdict            `json:",omitempty"`
 		Drains                 []Drain             `json:",omitempty"`
 		Unchanged              bool                `json:",omitempty"`
 		Document               *muxconfig.Document `json:",omitempty"`
 		Children               []child             `json:",omitempty"`
-	}{Accepted: r.Accepted, ResolvedRefs: r.ResolvedRefs, Drains: r.Drains}
+	}{Accepted: r.Accepted, ResolvedRefs: r.ResolvedRefs, TooOld: r.TooOld, Drains: r.Drains}
 	if r.Document != nil && r.Document == f.Stored {
 		out.Unchanged = true
 	} else if r.Document != nil {
@@ -177,15 +179,17 @@ func readProxies(t *testing.T, text []byte, stored *muxconfig.Document) []Proxy 
 	t.Helper()
 	var in struct {
 		Items []struct {
-			Pod     string
-			Behind  bool
+			Pod    string
+			Behind bool
+			// Schema is the newest that the proxy reads, by default this build's.
+			Schema  int
 			Members map[string]muxconfig.MemberReport
 		}
 	}
 	decode(t, text, &in)
 	var proxies []Proxy
 	for _, item := range in.Items {
-		report := &muxconfig.Report{Applied: &muxconfig.Applied{Revision: stored.Revision, Hash: stored.Hash}}
+		report := &muxconfig.Report{MaxSchema: cmp.Or(item.Schema, muxconfig.SchemaVersion), Applied: &muxconfig.Applied{Revision: stored.Revision, Hash: stored.Hash}}
 		if item.Behind {
 			report.Applied = &muxconfig.Applied{Revision: stored.Revision - 1, Hash: "older"}
 		}

@@ -179,7 +179,7 @@ func (t *topology) places() map[string][]string {
 func (t *topology) document(frontend muxconfig.Frontend, drains []Drain) *muxconfig.Document {
 	mux := t.facts.Mux
 	doc := &muxconfig.Document{
-		Schema: muxconfig.SchemaVersion,
+		Schema: schemaFor(t.facts),
 		Owner:  muxconfig.Owner{Namespace: mux.Namespace, Name: mux.Name, UID: string(mux.UID)},
 
 		Frontend: frontend,

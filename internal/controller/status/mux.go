@@ -22,9 +22,12 @@ type MuxFacts struct {
 	// Stored is the document that proxies can read now, nil if there is none.
 	// Shape stands in for it where the mux has no proxies of its own.
 	Stored, Shape *muxconfig.Document
-	// Children is set where a child could not be applied.
-	Children *render.Verdict
-	Proxies  []Proxy
+	// Children is set where a child could not be applied, TooOld where the
+	// proxies are too old for what the spec asks for, and Trouble where there
+	// is no pod at all.
+	Children, TooOld, Trouble *render.Verdict
+
+	Proxies []Proxy
 	// Above are the proxies of the muxes that contain this one.
 	Above []Proxy
 	// Drain is nil while the mux is not being deleted.
@@ -192,7 +195,7 @@ func (b *muxBuilder) conditions() {
 	case !b.hasWorkload() && len(b.Proxies) > 0:
 		v := isTrue(v1alpha1.ReasonProgressing, "proxies of the time before proxy.type None have not ended yet")
 		set.setWhileTrue(v1alpha1.ConditionReconciling, &v)
-	case programmed.reason == v1alpha1.ReasonPending:
+	case programmed.reason == v1alpha1.ReasonPending || b.trouble() != nil && programmed.reason == b.trouble().Reason:
 		v := isTrue(v1alpha1.ReasonProgressing, "%s", programmed.message)
 		set.setWhileTrue(v1alpha1.ConditionReconciling, &v)
 	default:
@@ -222,7 +225,7 @@ func (b *muxBuilder) cause() *verdict {
 		v = isTrue(v1alpha1.ReasonNoWorkload, "a mux of proxy type None has no proxies")
 	case b.Stored == nil && !b.ResolvedRefs.OK:
 		v = isFalse(v1alpha1.ReasonRefsNotResolved, "there is nothing to serve yet: %s", b.ResolvedRefs.Message)
-	case replicasWanted(b.Mux) == 0 && len(b.replicas) == 0:
+	case render.Replicas(b.Mux) == 0 && len(b.replicas) == 0:
 		v = isFalse(v1alpha1.ReasonScaledToZero, "spec.proxy.replicas is 0")
 	default:
 		return nil
@@ -234,7 +237,10 @@ func (b *muxBuilder) programmed() verdict {
 	if v := b.cause(); v != nil {
 		return *v
 	}
-	if b.Stored == nil {
+	switch {
+	case b.TooOld != nil:
+		return isFalse(b.TooOld.Reason, "%s", b.TooOld.Message)
+	case b.Stored == nil:
 		return isFalse(v1alpha1.ReasonPending, "the configuration has not been written yet")
 	}
 	var missing []string
@@ -259,20 +265,29 @@ func (b *muxBuilder) programmed() verdict {
 		return isTrue(v1alpha1.ReasonProgrammed, "%d of %d proxies serve revision %d", serving, len(b.replicas), b.Stored.Revision)
 	case serving == 0 && lost > 0 && lost == len(missing):
 		return isUnknown(v1alpha1.ReasonNoReport, "no proxy answers")
+	case serving == 0 && b.trouble() != nil:
+		return isFalse(b.trouble().Reason, "%s", b.trouble().Message)
 	default:
 		return isFalse(v1alpha1.ReasonPending, "%d of %d proxies serve revision %d", serving, len(b.replicas), b.Stored.Revision)
 	}
 }
 
-func (b *muxBuilder) rejects(p Proxy) bool {
-	return p.heard() && p.Report.Rejection != nil && p.Report.Rejection.Revision >= b.Stored.Revision
+// trouble is what keeps the first pod that has any from running, or all of them
+// from being created; nil if nothing is known.
+func (b *muxBuilder) trouble() *render.Verdict {
+	for _, p := range b.replicas {
+		if p.Trouble != nil {
+			return p.Trouble
+		}
+	}
+	if len(b.replicas) == 0 {
+		return b.Trouble
+	}
+	return nil
 }
 
-func replicasWanted(mux *v1alpha1.StorageMux) int32 {
-	if mux.Spec.Proxy.Replicas == nil {
-		return 2
-	}
-	return *mux.Spec.Proxy.Replicas
+func (b *muxBuilder) rejects(p Proxy) bool {
+	return p.heard() && p.Report.Rejection != nil && p.Report.Rejection.Revision >= b.Stored.Revision
 }
 
 // backendsHealthy judges the leaves alone: nested muxes derive their health
@@ -341,6 +356,9 @@ func (b *muxBuilder) ready() verdict {
 	}
 	if silent > 0 {
 		return isUnknown(v1alpha1.ReasonNoReport, "proxies are ready and none of them answers")
+	}
+	if trouble := b.trouble(); trouble != nil {
+		return isFalse(trouble.Reason, "%s", trouble.Message)
 	}
 	return isFalse(v1alpha1.ReasonNoProxyServing, "none of %d proxies is ready to serve", len(b.replicas))
 }

@@ -21,6 +21,8 @@ type Proxy struct {
 	// Unheard: this leader has no answer of the pod yet, and has not waited
 	// for the grace period. Tried: it has been asked a few times in vain.
 	Unheard, Tried bool
+	// Trouble is what keeps the pod from running, nil if nothing is known.
+	Trouble *render.Verdict
 }
 
 // heard reports whether p's report still counts.
