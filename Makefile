@@ -55,6 +55,7 @@ manifests: ## Generate the CRDs, the operator's role, the API reference and dist
 	$(call tool,controller-gen) rbac:roleName=storagemux-operator paths=./internal/controller/... output:rbac:dir=config/rbac
 	$(call tool,crd-ref-docs) --log-level=ERROR --source-path=api/v1alpha1 --config=hack/crd-ref-docs.yaml \
 		--renderer=markdown --output-path=docs/reference/api.md
+	go test ./api/v1alpha1 -run TestEveryConditionAndReason -update-reference >/dev/null
 	@$(MAKE) --no-print-directory install.yaml
 
 .PHONY: install.yaml

@@ -18,7 +18,7 @@ check_generated() {
   tree_files | tar -c --null -T - | tar -x -C "$copy"
   git -C "$copy" init -q
   git -C "$copy" add -A
-  rm -rf "$copy"/{api/v1alpha1/{applyconfiguration,zz_generated.deepcopy.go},config/{crd/bases,rbac/role.yaml},docs/reference/api.md,dist/install.yaml}
+  rm -rf "$copy"/{api/v1alpha1/{applyconfiguration,zz_generated.deepcopy.go},config/{crd/bases,rbac/role.yaml},docs/reference/{api,conditions}.md,dist/install.yaml}
   make -C "$copy" --no-print-directory generate manifests VERSION=verify IMAGE=localhost/storagemux:dev
   git -C "$copy" add -A -N
   git -C "$copy" --no-pager diff --exit-code ||

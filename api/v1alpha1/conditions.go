@@ -44,9 +44,6 @@ const (
 	// ReasonUnsupportedType: this version of the operator has not built the type of the StorageBackend.
 	ReasonUnsupportedType = "UnsupportedType"
 
-	// ReasonUnsupportedField: this version of the operator has not built the field that the message names.
-	ReasonUnsupportedField = "UnsupportedField"
-
 	// ReasonPathNotInCluster: file.path is for storagemux serve; in a cluster file.persistentVolumeClaim must be set.
 	ReasonPathNotInCluster = "PathNotInCluster"
 
@@ -64,12 +61,6 @@ const (
 
 	// ReasonTooLarge: the configuration for the proxies would be larger than 256 KiB.
 	ReasonTooLarge = "TooLarge"
-
-	// ReasonTooFewBackends: fewer members can be used than the mode needs.
-	ReasonTooFewBackends = "TooFewBackends"
-
-	// ReasonMemberNotAccepted: a member is not accepted itself; the message names it.
-	ReasonMemberNotAccepted = "MemberNotAccepted"
 
 	// ReasonSingleReplicaRequired: a memory backend or a ReadWriteOnce claim is a member, and proxy.replicas is not 1.
 	ReasonSingleReplicaRequired = "SingleReplicaRequired"
@@ -90,6 +81,12 @@ const (
 	// ReasonBackendNotReady: a member waits for the operator itself: for the finalizer of its StorageBackend, or for the drain of
 	// the one that had its name before.
 	ReasonBackendNotReady = "BackendNotReady"
+
+	// ReasonMemberNotAccepted: a member is not accepted itself; the message names it.
+	ReasonMemberNotAccepted = "MemberNotAccepted"
+
+	// ReasonTooFewBackends: a member is a StorageMux of which fewer members can be used than its mode needs.
+	ReasonTooFewBackends = "TooFewBackends"
 
 	// ReasonSecretNotFound: a Secret does not exist. The member keeps the last credentials that it had.
 	ReasonSecretNotFound = "SecretNotFound"
