@@ -2,6 +2,7 @@ package muxengine
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/suaveplan/storagemux/internal/storage"
@@ -14,6 +15,8 @@ func (c *call) executeSpread() (reply, error) {
 		return reply{}, c.deleteEverywhere()
 	case c.req.op == opList:
 		return c.mergeLists()
+	case c.req.op == opSetPartial && c.node.mode.write == fanOut:
+		return c.setPartialOfAllCopies()
 	case c.req.op == opSetPartial:
 		return c.setPartialWhereItIs()
 	case c.req.conditional():
@@ -107,6 +110,36 @@ func (c *call) setPartialWhereItIs() (reply, error) {
 	}
 	c.last = out.err
 	return reply{}, c.allDown("the backend that holds the key cannot be written to")
+}
+
+// setPartialOfAllCopies changes the object on every member that holds it, where
+// writes go to all.
+func (c *call) setPartialOfAllCopies() (reply, error) {
+	c.prepare()
+	takers := c.everyone()
+	look := &call{node: c.node, ctx: c.ctx}
+	var holding []*member
+	var failed []outcome
+	for _, o := range look.askAll(c.node.holders(), &request{op: opStat, key: c.req.key}, nil) {
+		switch {
+		case storage.CodeOf(o.err) == storage.CodeKeyNotFound:
+		case o.err == nil && slices.Contains(takers, o.m):
+			holding = append(holding, o.m)
+		case o.err == nil:
+			failed = append(failed, outcome{m: o.m, skipped: true, err: c.isDown(o.m, c.req.op, 0, 0)})
+		default:
+			failed = append(failed, o)
+		}
+	}
+	switch {
+	case len(holding) == 0 && len(failed) == 0:
+		return c.byMode()
+	case len(holding) == 0:
+		return reply{}, c.refusal(failed)
+	case c.node.mode.originDecides && holding[0].index != 0:
+		return reply{}, c.allDown("the origin does not hold the key")
+	}
+	return c.verdictOf(append(c.writeAll(holding), failed...))
 }
 
 // cleanUpTime bounds the search for copies that a write has made obsolete. A

@@ -287,3 +287,33 @@ func TestSpreadWithoutAnyMemberLeftSaysSo(t *testing.T) {
 		wantCode(t, r.Delete(t.Context(), "k"), storage.CodeAllBackendsDown)
 	})
 }
+
+func TestSpreadChangesEveryCopyWhereWritesGoToAll(t *testing.T) {
+	for _, mode := range []Mode{ModeShield, ModeMirror} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, 3, inMode(mode), spread)
+			r.stores[0].put("k", "0123", nil)
+			r.stores[1].put("k", "0123", nil)
+			if _, err := r.SetPartial(t.Context(), "k", 1, once("XX")); err != nil {
+				t.Fatal(err)
+			}
+			if a, b := r.stores[0].content("k"), r.stores[1].content("k"); a != "0XX3" || b != "0XX3" || r.stores[2].has("k") {
+				t.Fatalf("%s: got %q and %q", mode, a, b)
+			}
+			if told := r.told(TopicFanoutPartial); len(told) != 0 {
+				t.Fatalf("got %v", told)
+			}
+			r.stores[1].fail(unavailable())
+			if _, err := r.SetPartial(t.Context(), "k", 0, once("Y")); err != nil || r.stores[0].content("k") != "YXX3" {
+				t.Fatalf("%s: %v", mode, err)
+			}
+			if told := r.told(TopicFanoutPartial); len(told) != 1 || told[0].Failed[0] != "b" {
+				t.Fatalf("what was not changed is named: got %v", told)
+			}
+			// Nobody holds it, but not everybody can be asked.
+			if _, err := r.SetPartial(t.Context(), "new", 0, once("Y")); storage.CodeOf(err) != storage.CodeAllBackendsDown {
+				t.Fatalf("%s: got %v", mode, err)
+			}
+		})
+	}
+}
