@@ -65,14 +65,3 @@ func (c Config) base() (*url.URL, error) {
 	}
 	return &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}, nil
 }
-
-// isPath reports whether key stays what it is when it becomes a path, which
-// servers clean. There can be no object under another one.
-func isPath(key string) bool {
-	for segment := range strings.SplitSeq(key, "/") {
-		if segment == "" || segment == "." || segment == ".." {
-			return false
-		}
-	}
-	return true
-}

@@ -6,11 +6,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/suaveplan/storagemux/internal/storage"
+	"github.com/suaveplan/storagemux/internal/storage/tree"
 	"github.com/suaveplan/storagemux/internal/storage/wire"
 )
 
@@ -218,7 +218,7 @@ func readable(op, key string) error {
 	if err := storage.ValidateKey(key); err != nil {
 		return err
 	}
-	if !isPath(key) {
+	if !tree.IsPath(key) {
 		return storage.Errorf(storage.CodeKeyNotFound, op, "%q is no path", key)
 	}
 	return nil
@@ -226,7 +226,7 @@ func readable(op, key string) error {
 
 func infoOf(key string, size int64, h http.Header) storage.Info {
 	info := storage.Info{
-		Key: key, Size: size, ETag: weak(h.Get("ETag")),
+		Key: key, Size: size, ETag: wire.Weak(h.Get("ETag")),
 		Headers: storage.Headers{
 			ContentType:     h.Get("Content-Type"),
 			CacheControl:    h.Get("Cache-Control"),
@@ -238,14 +238,6 @@ func infoOf(key string, size int64, h http.Header) storage.Info {
 		info.ModTime = modified.UTC()
 	}
 	return info
-}
-
-// weak marks a server's tag as what it is.
-func weak(etag string) string {
-	if etag = wire.Unquote(etag); etag == "" || strings.HasPrefix(etag, "W/") {
-		return etag
-	}
-	return "W/" + etag
 }
 
 // SetPartial implements storage.Storage.

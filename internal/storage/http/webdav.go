@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/suaveplan/storagemux/internal/storage"
+	"github.com/suaveplan/storagemux/internal/storage/tree"
 	"github.com/suaveplan/storagemux/internal/storage/wire"
 )
 
@@ -37,7 +38,7 @@ func (s *Storage) SetStream(ctx context.Context, key string, body storage.Body, 
 	if err := storage.ValidateKey(key); err != nil {
 		return storage.Info{}, err
 	}
-	if !isPath(key) {
+	if !tree.IsPath(key) {
 		return storage.Info{}, storage.Errorf(storage.CodeInvalidKey, op, "a key that is a path cannot have an empty segment, nor one of dots: %q", key)
 	}
 	if !opts.Conditions.IsZero() {
@@ -233,7 +234,7 @@ func (s *Storage) Delete(ctx context.Context, key string) error {
 	if err := storage.ValidateKey(key); err != nil {
 		return err
 	}
-	if !isPath(key) {
+	if !tree.IsPath(key) {
 		return nil
 	}
 	entries, err := s.propfind(ctx, op, key, "0")
@@ -327,7 +328,7 @@ func (s *Storage) propfind(ctx context.Context, op, p, depth string) ([]entry, e
 				e.info.ModTime = modified.UTC()
 			}
 			if p.Prop.ETag != "" {
-				e.info.ETag = weak(p.Prop.ETag)
+				e.info.ETag = wire.Weak(p.Prop.ETag)
 			}
 		}
 		if e.folder && e.info.Key != "" && !strings.HasSuffix(e.info.Key, "/") {

@@ -105,6 +105,15 @@ func Unquote(etag string) string {
 	return strings.Trim(etag, `"`)
 }
 
+// Weak is Unquote for a server whose tags are not to be trusted: it marks each as
+// weak.
+func Weak(etag string) string {
+	if etag = Unquote(etag); etag == "" || strings.HasPrefix(etag, "W/") {
+		return etag
+	}
+	return "W/" + etag
+}
+
 // Quote is the inverse of Unquote.
 func Quote(etag string) string {
 	if etag == "*" {
