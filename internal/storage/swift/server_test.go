@@ -1,0 +1,116 @@
+//go:build stores
+
+package swift
+
+import (
+	"bytes"
+	"net/url"
+	"testing"
+
+	"github.com/suaveplan/storagemux/internal/storage"
+	"github.com/suaveplan/storagemux/internal/storage/storagetest"
+	"github.com/suaveplan/storagemux/internal/storage/storagetest/servers"
+)
+
+const prefix = "some prefix/"
+
+func openOn(t testing.TB, server *servers.Swift, authURL, container string) *Storage {
+	t.Helper()
+	s, err := New(Config{
+		AuthURL: authURL, Container: container, Prefix: prefix,
+		Auth: Auth{Username: server.Username, Password: server.Password},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestSwiftKeepsTheContract(t *testing.T) {
+	server := servers.StartSwift(t)
+	storagetest.Run(t, func(t *testing.T) storage.Storage {
+		return openOn(t, server, server.AuthURL, server.Container(t))
+	}, storagetest.Options{
+		Debris: func(t *testing.T, _ storage.Storage) []string { return server.Debris(t) },
+		Keys: func(key string) storagetest.KeyFate {
+			if len(prefix)+len(key) > maxName {
+				return storagetest.RefusedKey
+			}
+			return storagetest.Held
+		},
+	})
+}
+
+// TestAPutThatIsCutOnTheWireLeavesTheOldObject cuts between client and server,
+// where the store cannot take anything back.
+func TestAPutThatIsCutOnTheWireLeavesTheOldObject(t *testing.T) {
+	server := servers.StartSwift(t)
+	container := server.Container(t)
+	s := openOn(t, server, server.AuthURL, container)
+	defer s.Close()
+	old := []byte("the old object")
+	if _, err := storage.Set(t.Context(), s, "key", old, storage.SetOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	auth, err := url.Parse(server.AuthURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := bytes.Repeat([]byte("x"), 300_000)
+	for name, test := range map[string]struct {
+		size int64
+		cut  int64
+	}{
+		"nothing of it":                 {300_000, 0},
+		"half":                          {300_000, 150_000},
+		"one byte short":                {300_000, 299_999},
+		"of unknown length, half":       {-1, 150_000},
+		"of unknown length, at the end": {-1, 300_000},
+		"a small one":                   {100, 99},
+	} {
+		proxied := *auth
+		proxied.Host = servers.CutAfter(t, auth.Host, test.cut)
+		cut := openOn(t, server, proxied.String(), container)
+		content := data
+		if test.size == 100 {
+			content = data[:100]
+		}
+		_, err := cut.SetStream(t.Context(), "key", storage.Stream(bytes.NewReader(content), test.size), storage.SetOptions{})
+		if storage.Classify(err) != storage.ClassTransient {
+			t.Errorf("%s: %v, want a transient error", name, err)
+		}
+		if got, _, err := storage.Get(t.Context(), s, "key"); err != nil || !bytes.Equal(got, old) {
+			t.Errorf("%s: the key holds %d bytes, %v", name, len(got), err)
+		}
+		cut.Close()
+	}
+	if left := server.Debris(t); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func TestSwiftSaysWhatIsWrong(t *testing.T) {
+	server := servers.StartSwift(t)
+	container := server.Container(t)
+	for name, test := range map[string]struct {
+		auth      Auth
+		container string
+		want      storage.Code
+	}{
+		"nothing":           {Auth{Username: server.Username, Password: server.Password}, container, ""},
+		"a wrong password":  {Auth{Username: server.Username, Password: "wrong"}, container, storage.CodeAccessDenied},
+		"another container": {Auth{Username: server.Username, Password: server.Password}, "missing", storage.CodeBucketNotFound},
+	} {
+		s, err := New(Config{AuthURL: server.AuthURL, Container: test.container, Auth: test.auth})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Check(t.Context()); storage.CodeOf(err) != test.want {
+			t.Errorf("%s: check gives %v", name, err)
+		}
+		if _, err := storage.Set(t.Context(), s, "key", []byte("x"), storage.SetOptions{}); storage.CodeOf(err) != test.want {
+			t.Errorf("%s: a write gives %v", name, err)
+		}
+		s.Close()
+	}
+}
