@@ -31,9 +31,9 @@ func object(op, key string, asked *storage.Range, resp *http.Response) (*storage
 	}
 	obj := &storage.Object{Length: size}
 	switch {
-	case asked != nil && resp.StatusCode == http.StatusPartialContent && strings.HasSuffix(resp.Header.Get("Content-Range"), "/0"):
-		_, _, err := asked.Resolve(0) // some servers give a part of nothing
-		return nil, err
+	case asked != nil && resp.StatusCode == http.StatusPartialContent && beyond(*asked, resp.Header.Get("Content-Range")) != nil:
+		// Some servers give a part of nothing.
+		return nil, beyond(*asked, resp.Header.Get("Content-Range"))
 	case resp.StatusCode == http.StatusPartialContent:
 		first, last, total, ok := contentRange(resp.Header.Get("Content-Range"))
 		if !ok || asked == nil || last-first+1 != size {
@@ -48,6 +48,17 @@ func object(op, key string, asked *storage.Range, resp *http.Response) (*storage
 	}
 	obj.Size = size
 	return obj, nil
+}
+
+// beyond returns INVALID_RANGE if asked does not lie in an object of the size
+// that the header Content-Range ends with.
+func beyond(asked storage.Range, value string) error {
+	size, err := strconv.ParseInt(value[strings.LastIndexByte(value, '/')+1:], 10, 64)
+	if err != nil {
+		return nil
+	}
+	_, _, err = asked.Resolve(size)
+	return err
 }
 
 // contentRange parses "bytes 5-9/20".

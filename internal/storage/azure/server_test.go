@@ -1,0 +1,111 @@
+//go:build stores
+
+package azure
+
+import (
+	"bytes"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/suaveplan/storagemux/internal/storage"
+	"github.com/suaveplan/storagemux/internal/storage/storagetest"
+	"github.com/suaveplan/storagemux/internal/storage/storagetest/servers"
+)
+
+const prefix = "some prefix/"
+
+func openOn(t testing.TB, server *servers.Azurite, endpoint, container string) *Storage {
+	t.Helper()
+	s, err := New(Config{
+		Endpoint: endpoint, Container: container, Prefix: prefix,
+		Auth: Auth{Type: Key, Account: server.Account, Key: server.Key},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestAzureKeepsTheContract(t *testing.T) {
+	server := servers.StartAzurite(t)
+	storagetest.Run(t, func(t *testing.T) storage.Storage {
+		return openOn(t, server, server.Endpoint, server.Container(t))
+	}, storagetest.Options{
+		Keys: func(key string) storagetest.KeyFate {
+			if (&Storage{prefix: prefix}).named("", key) != nil {
+				return storagetest.RefusedKey
+			}
+			return storagetest.Held
+		},
+	})
+}
+
+// TestAPutThatIsCutOnTheWireLeavesTheOldObject cuts between client and server,
+// where the store cannot take anything back.
+func TestAPutThatIsCutOnTheWireLeavesTheOldObject(t *testing.T) {
+	server := servers.StartAzurite(t)
+	container := server.Container(t)
+	s := openOn(t, server, server.Endpoint, container)
+	defer s.Close()
+	old := []byte("the old object")
+	if _, err := storage.Set(t.Context(), s, "key", old, storage.SetOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	endpoint, err := url.Parse(server.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct{ length, size, cut int64 }{
+		"nothing of it":              {300_000, 300_000, 0},
+		"half":                       {300_000, 300_000, 150_000},
+		"one byte short":             {300_000, 300_000, 299_999},
+		"of unknown length, half":    {300_000, -1, 150_000},
+		"in the second block":        {blockBytes + 300_000, blockBytes + 300_000, blockBytes + 150_000},
+		"a small one":                {100, 100, 99},
+		"before the list":            {300_000, 300_000, 300_000},
+		"before the list, collected": {300_000, -1, 300_000},
+	} {
+		proxied := *endpoint
+		proxied.Host = servers.CutAfter(t, endpoint.Host, test.cut)
+		cut := openOn(t, server, proxied.String(), container)
+		content := bytes.Repeat([]byte("x"), int(test.length))
+		_, err := cut.SetStream(t.Context(), "key", storage.Stream(bytes.NewReader(content), test.size), storage.SetOptions{})
+		if storage.Classify(err) != storage.ClassTransient {
+			t.Errorf("%s: %v, want a transient error", name, err)
+		}
+		if got, _, err := storage.Get(t.Context(), s, "key"); err != nil || !bytes.Equal(got, old) {
+			t.Errorf("%s: the key holds %d bytes, %v", name, len(got), err)
+		}
+		cut.Close()
+	}
+}
+
+func TestAzureSaysWhatIsWrong(t *testing.T) {
+	server := servers.StartAzurite(t)
+	container := server.Container(t)
+	soon, ago := time.Now().Add(time.Hour), time.Now().Add(-time.Minute)
+	for name, test := range map[string]struct {
+		auth      Auth
+		container string
+		want      storage.Code
+	}{
+		"nothing":           {Auth{Type: Key, Account: server.Account, Key: server.Key}, container, ""},
+		"a signature":       {Auth{Type: SAS, SASToken: "?" + server.SAS(t, container, soon)}, container, ""},
+		"nothing any more":  {Auth{Type: SAS, SASToken: server.SAS(t, container, ago)}, container, storage.CodeCredentialExpired},
+		"a wrong key":       {Auth{Type: Key, Account: server.Account, Key: "d3Jvbmc="}, container, storage.CodeAccessDenied},
+		"another container": {Auth{Type: Key, Account: server.Account, Key: server.Key}, "missing", storage.CodeBucketNotFound},
+	} {
+		s, err := New(Config{Endpoint: server.Endpoint, Container: test.container, Auth: test.auth})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Check(t.Context()); storage.CodeOf(err) != test.want {
+			t.Errorf("%s: check gives %v", name, err)
+		}
+		if _, err := storage.Set(t.Context(), s, "key", []byte("x"), storage.SetOptions{}); storage.CodeOf(err) != test.want {
+			t.Errorf("%s: a write gives %v", name, err)
+		}
+		s.Close()
+	}
+}
