@@ -94,3 +94,23 @@ type UploadPage struct {
 	// follows; NextKey is empty at the end.
 	NextKey, NextID string
 }
+
+// ValidateParts returns INVALID_PART unless parts are 1 to MaxParts, ascend by
+// number and have entity tags, as CompleteUpload takes them.
+func ValidateParts(parts []Part) error {
+	const op = "CompleteUpload"
+	if len(parts) == 0 || len(parts) > MaxParts {
+		return Errorf(CodeInvalidPart, op, "an upload is made of 1 to %d parts and not of %d", MaxParts, len(parts))
+	}
+	last := 0
+	for _, p := range parts {
+		switch {
+		case p.Number <= last || p.Number > MaxParts:
+			return Errorf(CodeInvalidPart, op, "part numbers must ascend from 1 to %d, and %d follows %d", MaxParts, p.Number, last)
+		case p.ETag == "":
+			return Errorf(CodeInvalidPart, op, "part %d has no entity tag", p.Number)
+		}
+		last = p.Number
+	}
+	return nil
+}

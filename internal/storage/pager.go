@@ -3,8 +3,8 @@ package storage
 import "strings"
 
 // Pager makes one page of a listing from entries that are offered in ascending
-// byte order of their keys: it drops what the options exclude and what is
-// reserved, and folds keys into common prefixes.
+// byte order of their keys: it drops what the options exclude, and with it what
+// is reserved, and folds keys into common prefixes.
 type Pager struct {
 	opts ListOptions
 	page ListPage
@@ -60,7 +60,7 @@ func (p *Pager) add(prefix string, info Info) bool {
 	if prefix != "" {
 		entry = prefix
 	}
-	if entry <= p.last || IsReserved(entry) || IsReserved(info.Key) {
+	if entry <= p.last || !p.opts.Reserved && (IsReserved(entry) || IsReserved(info.Key)) {
 		return !p.full
 	}
 	if len(p.page.Objects)+len(p.page.Prefixes) == p.opts.PageLimit() {

@@ -133,6 +133,9 @@ type ListOptions struct {
 	// Limit is the most entries, keys and common prefixes together, that
 	// the page may have; 0 means 1000, and so does anything above it.
 	Limit int
+	// Reserved lists what StorageMux keeps for itself, which is left out
+	// otherwise. Prefix must then begin with ReservedPrefix.
+	Reserved bool
 }
 
 // MaxListLimit is the most entries of one page.

@@ -2,9 +2,6 @@ package s3
 
 import (
 	"context"
-	"encoding/xml"
-	"io"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -101,18 +98,9 @@ func (s *Storage) page(ctx context.Context, opts storage.ListOptions, token stri
 	if token == "" && opts.After != "" && opts.After >= opts.Prefix {
 		add("start-after", s.target.prefix+opts.After)
 	}
-	resp, err := s.send(ctx, &request{op: op, method: http.MethodGet, query: q})
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxListBody))
-	if err != nil {
-		return nil, wire.Unanswered(ctx, op, "", err, false)
-	}
 	var p page
-	if err := xml.Unmarshal(data, &p); err != nil {
-		return nil, storage.Errorf(storage.CodeUnavailable, op, "reading the store's listing").WithCause(err)
+	if err := s.getXML(ctx, op, "", q, &p); err != nil {
+		return nil, err
 	}
 	if err := p.decode(); err != nil {
 		return nil, storage.Errorf(storage.CodeUnavailable, op, "decoding the store's listing").WithCause(err)

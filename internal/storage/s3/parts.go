@@ -2,7 +2,9 @@ package s3
 
 import (
 	"context"
+	"crypto/md5"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/xml"
 	"errors"
@@ -20,15 +22,45 @@ import (
 const cleanUpTimeout = 10 * time.Second
 
 // parts stores a body of unknown length of which first holds the start.
-func (w *write) parts(first *[partSize]byte) (info storage.Info, err error) {
+func (w *write) parts(first *[partSize]byte) (storage.Info, error) {
+	size := int64(0)
+	header, etag, err := w.upload(func(upload string) (list []part, err error) {
+		data := first[:]
+		for len(data) > 0 {
+			if len(list) == storage.MaxParts {
+				return nil, storage.Errorf(storage.CodeTooLarge, w.op, "%q has more than the %d bytes that a body of unknown length can have", w.key, int64(storage.MaxParts)*partSize)
+			}
+			next, err := w.part(upload, len(list)+1, data)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, next)
+			size += int64(len(data))
+			n, err := io.ReadFull(w.body, first[:])
+			if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+				return nil, err
+			}
+			data = first[:n]
+		}
+		return list, nil
+	})
+	if err != nil {
+		return storage.Info{}, err
+	}
+	return w.info(size, header, etag), nil
+}
+
+// upload makes the object of the parts that fill stores, and leaves nothing
+// behind if that fails.
+func (w *write) upload(fill func(upload string) ([]part, error)) (answer http.Header, etag string, err error) {
 	if !w.opts.Conditions.IsZero() {
 		if err := w.hold(); err != nil {
-			return storage.Info{}, err // spares the reading of the body; complete decides
+			return nil, "", err // spares the reading of the body; complete decides
 		}
 	}
 	upload, err := w.begin()
 	if err != nil {
-		return storage.Info{}, err
+		return nil, "", err
 	}
 	completed := false
 	defer func() {
@@ -36,31 +68,14 @@ func (w *write) parts(first *[partSize]byte) (info storage.Info, err error) {
 			w.store.background.Go(func() { w.store.abort(w.key, upload) })
 		}
 	}()
-	var list []part
-	data, size := first[:], int64(0)
-	for len(data) > 0 {
-		if len(list) == maxParts {
-			return storage.Info{}, storage.Errorf(storage.CodeTooLarge, w.op, "%q has more than the %d bytes that a body of unknown length can have", w.key, int64(maxParts)*partSize)
-		}
-		etag, err := w.part(upload, len(list)+1, data)
-		if err != nil {
-			return storage.Info{}, err
-		}
-		list = append(list, part{Number: len(list) + 1, ETag: etag})
-		size += int64(len(data))
-		n, err := io.ReadFull(w.body, first[:])
-		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
-			return storage.Info{}, err
-		}
-		data = first[:n]
+	list, err := fill(upload)
+	if err != nil {
+		return nil, "", err
 	}
-	header, etag, err := w.complete(upload, list)
+	answer, etag, err = w.complete(upload, list)
 	// An upload that may have become the object is not touched.
 	completed = err == nil || outcomeOf(err) == storage.OutcomeUnknown
-	if err != nil {
-		return storage.Info{}, err
-	}
-	return w.info(size, header, etag), nil
+	return answer, etag, err
 }
 
 // hold checks the conditions against what is there now.
@@ -121,7 +136,7 @@ func (w *write) ask(r *request, c *content, late func(reply)) reply {
 
 // begin begins an upload and returns its id.
 func (w *write) begin() (upload string, err error) {
-	got := w.ask(&request{method: http.MethodPost, header: objectHeaders(w.opts), query: query{{"uploads", ""}}}, nil, func(got reply) {
+	got := w.ask(&request{method: http.MethodPost, header: w.objectHeader(), query: query{{"uploads", ""}}}, nil, func(got reply) {
 		if upload := got.upload(); upload != "" {
 			w.store.abort(w.key, upload)
 		}
@@ -148,16 +163,26 @@ type part struct {
 	ETag   string `xml:"ETag"`
 }
 
-func (w *write) part(upload string, number int, data []byte) (etag string, err error) {
+// partQuery names a part of an upload.
+func partQuery(upload string, number int) query {
+	return query{{"partNumber", strconv.Itoa(number)}, {"uploadId", upload}}
+}
+
+func (w *write) part(upload string, number int, data []byte) (part, error) {
 	sum := sha256.Sum256(data)
+	header := make(http.Header, 8)
+	if w.store.anonymous {
+		// Nothing is signed, so nobody need look at the SHA-256.
+		md5sum := md5.Sum(data)
+		header["Content-Md5"] = []string{base64.StdEncoding.EncodeToString(md5sum[:])}
+	}
 	got := w.ask(&request{
-		method: http.MethodPut, payload: hex.EncodeToString(sum[:]),
-		query: query{{"partNumber", strconv.Itoa(number)}, {"uploadId", upload}},
+		method: http.MethodPut, payload: hex.EncodeToString(sum[:]), header: header, query: partQuery(upload, number),
 	}, fromBytes(data), func(reply) { w.store.abort(w.key, upload) })
 	if got.err != nil {
-		return "", withoutEffect(got.err)
+		return part{}, withoutEffect(got.err)
 	}
-	return got.header.Get("ETag"), nil
+	return part{Number: number, ETag: got.header.Get("ETag")}, nil
 }
 
 // withoutEffect says of the error of a request that makes no object that
@@ -180,11 +205,15 @@ func (w *write) complete(upload string, list []part) (answer http.Header, etag s
 	}
 	header := make(http.Header, 8)
 	addConditions(header, w.opts.Conditions)
+	if whole := w.opts.Checksums.CRC64NVME; whole != nil {
+		// The one kind for which an upload need not be begun in a special way.
+		addChecksum(header, storage.Checksums{CRC64NVME: whole})
+	}
 	sum := sha256.Sum256(doc)
 	got := w.ask(&request{
 		method: http.MethodPost, header: header, payload: hex.EncodeToString(sum[:]), query: query{{"uploadId", upload}},
 	}, fromBytes(doc), func(got reply) {
-		if got.err != nil && outcomeOf(got.err) == storage.OutcomeNone || got.err == nil && got.failure() != nil {
+		if !w.kept && (got.err != nil && outcomeOf(got.err) == storage.OutcomeNone || got.err == nil && got.failure() != nil) {
 			w.store.abort(w.key, upload)
 		}
 	})
@@ -199,7 +228,10 @@ func (w *write) complete(upload string, list []part) (answer http.Header, etag s
 	if a := got.failure(); a != nil {
 		return nil, "", a.error(w.op, w.key)
 	}
-	var result struct{ ETag string }
+	var result struct {
+		XMLName xml.Name `xml:"CompleteMultipartUploadResult"`
+		ETag    string
+	}
 	if err := xml.Unmarshal(got.body, &result); err != nil {
 		return nil, "", wire.Unanswered(w.ctx, w.op, w.key, err, true)
 	}
@@ -224,8 +256,13 @@ func (r reply) failure() *answer {
 func (s *Storage) abort(key, upload string) {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanUpTimeout)
 	defer cancel()
-	resp, err := s.send(ctx, &request{op: "Abort", method: http.MethodDelete, key: key, query: query{{"uploadId", upload}}})
+	_ = s.abortOnce(ctx, "Abort", key, upload)
+}
+
+func (s *Storage) abortOnce(ctx context.Context, op, key, upload string) error {
+	resp, err := s.send(ctx, &request{op: op, method: http.MethodDelete, key: key, query: query{{"uploadId", upload}}})
 	if err == nil {
 		wire.Drain(resp)
 	}
+	return err
 }

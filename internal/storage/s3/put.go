@@ -24,6 +24,8 @@ import (
 //     service knows since 2013; without credentials a checksum in a trailer;
 //   - of a body of unknown length, each part's SHA-256, and the list of parts.
 //
+// Parts that a caller uploads carry the same tokens as whole objects.
+//
 // An unsigned body without a digest is never sent: some servers store what has
 // arrived of it when the connection breaks.
 
@@ -32,8 +34,7 @@ const (
 	smallBody = 64 << 10
 	// partSize is the size of the parts of a body of unknown length, the
 	// smallest that S3 allows. It is what such a write holds in memory.
-	partSize = 5 << 20
-	maxParts = 10_000
+	partSize = storage.MinPartBytes
 	// maxPut is the most that one request may store.
 	maxPut = 5 << 30
 	// expectFrom is the size from which the store is asked first whether it
@@ -63,15 +64,21 @@ func (s *Storage) SetStream(ctx context.Context, key string, b storage.Body, opt
 		}
 		opts.Conditions.IfMatch = narrowed.IfMatch
 	}
-	r, err := storage.OpenBody(ctx, op, b, withoutVerified(opts.Checksums))
+	r, err := storage.OpenBody(ctx, op, b, s.unverified(opts.Checksums))
 	if err != nil {
 		return storage.Info{}, err
 	}
 	defer r.Close()
 	w := &write{store: s, ctx: ctx, op: op, key: key, opts: opts, body: r}
+	return w.transfer(size)
+}
+
+// transfer stores the body, which has size bytes or, if that is -1, any number.
+func (w *write) transfer(size int64) (storage.Info, error) {
 	if size > smallBody {
 		return w.stream(size)
 	}
+	r := w.body
 	buffer := smallBuffers.Get().(*[smallBody + 1]byte)
 	defer smallBuffers.Put(buffer)
 	n, err := io.ReadFull(r, buffer[:])
@@ -95,14 +102,16 @@ func (s *Storage) SetStream(ctx context.Context, key string, b storage.Body, opt
 		return w.whole(part[:n])
 	case err != nil:
 		return storage.Info{}, err
+	case w.query != nil:
+		return storage.Info{}, storage.Errorf(storage.CodeTooLarge, w.op, "a part of unknown length has more than the %d bytes that are held for it", int64(partSize))
 	}
 	return w.parts(part)
 }
 
-// withoutVerified returns those checksums that no server can be relied on to
-// verify.
-func withoutVerified(c storage.Checksums) storage.Checksums {
+// unverified returns those checksums that no server can be relied on to verify.
+func (s *Storage) unverified(c storage.Checksums) storage.Checksums {
 	switch {
+	case s.anonymous: // a SHA-256 that is not signed need not be looked at
 	case c.SHA256 != nil:
 		c.SHA256 = nil
 	case c.MD5 != nil:
@@ -111,14 +120,21 @@ func withoutVerified(c storage.Checksums) storage.Checksums {
 	return c
 }
 
-// write is one SetStream.
+// write is one operation that stores an object, or a part of an upload.
 type write struct {
 	store *Storage
 	ctx   context.Context
 	op    string
 	key   string
 	opts  storage.SetOptions
-	body  *storage.Reader
+	// extra headers belong to the object besides those of opts.
+	extra http.Header
+	// query says which part of which upload is stored; nil means an object.
+	query query
+	body  *storage.Reader // nil where nothing is sent
+	// kept: an upload that cannot be completed is not aborted, since it is
+	// the caller's.
+	kept bool
 	// handedOver: an upload's end is in the hands of a goroutine that may
 	// still hold its buffer.
 	handedOver bool
@@ -145,22 +161,43 @@ func (w *write) send(ctx context.Context, r *request, c *content) (http.Header, 
 	if c != nil {
 		if err != nil {
 			cancel()
-			_ = w.body.Close()
+			if w.body != nil {
+				_ = w.body.Close()
+			}
 		}
 		c.Wait()
 	}
 	// The body's own fault comes first: it is why the request broke.
-	if broken := w.body.Err(); broken != nil {
-		return nil, nil, broken
+	if w.body != nil && w.body.Err() != nil {
+		return nil, nil, w.body.Err()
 	}
 	return header, answer, err
 }
 
-// whole stores data, which is all of the body.
-func (w *write) whole(data []byte) (storage.Info, error) {
-	header := objectHeaders(w.opts)
+// header returns what a PUT carries. Checksums of parts are left out: servers
+// take them only for uploads that were begun with the same kind.
+func (w *write) header() http.Header {
+	if w.query != nil {
+		return make(http.Header, 8)
+	}
+	header := w.objectHeader()
 	addConditions(header, w.opts.Conditions)
 	addChecksum(header, w.opts.Checksums)
+	return header
+}
+
+// objectHeader returns what is stored with the object.
+func (w *write) objectHeader() http.Header {
+	header := objectHeaders(w.opts)
+	for name, values := range w.extra {
+		header[name] = values
+	}
+	return header
+}
+
+// whole stores data, which is all of the body.
+func (w *write) whole(data []byte) (storage.Info, error) {
+	header := w.header()
 	k, err := w.store.keys(w.ctx)
 	if err != nil {
 		return storage.Info{}, err
@@ -183,9 +220,7 @@ func (w *write) whole(data []byte) (storage.Info, error) {
 
 // stream stores a body of size bytes without holding it.
 func (w *write) stream(size int64) (storage.Info, error) {
-	header := objectHeaders(w.opts)
-	addConditions(header, w.opts.Conditions)
-	addChecksum(header, w.opts.Checksums)
+	header := w.header()
 	if size > expectFrom {
 		header["Expect"] = []string{"100-continue"}
 	}
@@ -227,7 +262,7 @@ func (w *write) stream(size int64) (storage.Info, error) {
 }
 
 func (w *write) put(header http.Header, payload string, c *content, size int64) (storage.Info, error) {
-	got, _, err := w.send(w.ctx, &request{method: http.MethodPut, header: header, payload: payload}, c)
+	got, _, err := w.send(w.ctx, &request{method: http.MethodPut, header: header, payload: payload, query: w.query}, c)
 	if err != nil {
 		return storage.Info{}, err
 	}

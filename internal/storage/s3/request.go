@@ -2,10 +2,12 @@ package s3
 
 import (
 	"context"
+	"encoding/xml"
 	"errors"
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"github.com/suaveplan/storagemux/internal/storage"
 	"github.com/suaveplan/storagemux/internal/storage/wire"
@@ -61,7 +63,7 @@ func (s *Storage) send(ctx context.Context, r *request) (*http.Response, error) 
 		return resp, err
 	}
 	a := s.answer(ctx, r, resp)
-	if a.code == clockSkewed && s.clock.adjust(a.header) && (r.content == nil || r.content.Again) {
+	if a.code == clockSkewed && s.clock.adjust(a.header) && (r.content == nil || r.content.Again || r.content.Untouched()) {
 		if resp, err = s.sendOnce(ctx, r); err != nil || resp.StatusCode < 300 {
 			return resp, err
 		}
@@ -140,7 +142,26 @@ func (s *Storage) build(ctx context.Context, r *request) *http.Request {
 		req.Header = make(http.Header, 8)
 	}
 	req.Header["User-Agent"] = userAgent
+	req.Header[storage.HopHeader] = []string{strconv.Itoa(storage.Hops(ctx) + 1)}
 	return req.WithContext(ctx)
 }
 
 var userAgent = []string{"storagemux"}
+
+// getXML asks about key, or about the bucket if key is empty, and reads the
+// answer into v.
+func (s *Storage) getXML(ctx context.Context, op, key string, q query, v any) error {
+	resp, err := s.send(ctx, &request{op: op, method: http.MethodGet, key: key, query: q})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxListBody))
+	if err != nil {
+		return wire.Unanswered(ctx, op, key, err, false)
+	}
+	if err := xml.Unmarshal(data, v); err != nil {
+		return storage.Errorf(storage.CodeUnavailable, op, "reading the store's answer").WithCause(err)
+	}
+	return nil
+}

@@ -18,13 +18,17 @@ type Storage struct {
 	clock      clock
 	keys       provider
 	transport  *http.Transport
+	anonymous  bool
+	turns      turns
 	background sync.WaitGroup // aborts of uploads
 }
 
 var (
-	_ storage.Storage = (*Storage)(nil)
-	_ storage.Checker = (*Storage)(nil)
-	_ io.Closer       = (*Storage)(nil)
+	_ storage.Storage   = (*Storage)(nil)
+	_ storage.Multipart = (*Storage)(nil)
+	_ storage.Copier    = (*Storage)(nil)
+	_ storage.Checker   = (*Storage)(nil)
+	_ io.Closer         = (*Storage)(nil)
 )
 
 // New returns a store for cfg. It does no I/O.
@@ -33,7 +37,7 @@ func New(cfg Config) (*Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Storage{target: t, signer: signer{region: t.region}}
+	s := &Storage{target: t, signer: signer{region: t.region}, anonymous: cfg.Auth.Type == Anonymous, turns: newTurns()}
 	if s.transport, err = wire.Transport(cfg.CABundle, cfg.MaxInFlight); err != nil {
 		return nil, err
 	}
@@ -54,7 +58,8 @@ func (s *Storage) Close() error {
 // Capabilities implements storage.Storage.
 func (s *Storage) Capabilities() storage.Capabilities {
 	return storage.Capabilities{
-		Range: true, Metadata: true, ConditionalWrite: true, ListOrdered: true, Identity: storage.IdentityNative,
+		Range: true, PartialWrite: true, Metadata: true, ConditionalWrite: true, Multipart: true,
+		ListOrdered: true, Identity: storage.IdentityNative,
 	}
 }
 
@@ -136,26 +141,31 @@ var checksumMode = []string{"ENABLED"}
 
 // Stat implements storage.Storage.
 func (s *Storage) Stat(ctx context.Context, key string, opts storage.StatOptions) (storage.Info, error) {
-	const op = "Stat"
+	info, _, err := s.head(ctx, "Stat", key, opts.Conditions)
+	return info, err
+}
+
+// head returns also the headers that an Info has no place for.
+func (s *Storage) head(ctx context.Context, op, key string, conditions storage.Conditions) (storage.Info, http.Header, error) {
 	if err := s.validate(op, key); err != nil {
-		return storage.Info{}, err
+		return storage.Info{}, nil, err
 	}
 	header := make(http.Header, 10)
 	header["X-Amz-Checksum-Mode"] = checksumMode
-	conditions, err := s.narrow(ctx, key, opts.Conditions)
+	conditions, err := s.narrow(ctx, key, conditions)
 	if err != nil {
-		return storage.Info{}, err
+		return storage.Info{}, nil, err
 	}
 	addConditions(header, conditions)
 	resp, err := s.send(ctx, &request{op: op, method: http.MethodHead, key: key, header: header})
 	if err != nil {
-		return storage.Info{}, err
+		return storage.Info{}, nil, err
 	}
 	defer resp.Body.Close()
 	if resp.ContentLength < 0 {
-		return storage.Info{}, storage.Errorf(storage.CodeUnavailable, op, "the store gave no length for %q", key)
+		return storage.Info{}, nil, storage.Errorf(storage.CodeUnavailable, op, "the store gave no length for %q", key)
 	}
-	return infoOf(key, resp.ContentLength, resp.Header), nil
+	return infoOf(key, resp.ContentLength, resp.Header), resp.Header, nil
 }
 
 // Delete implements storage.Storage.
@@ -173,9 +183,4 @@ func (s *Storage) Delete(ctx context.Context, key string) error {
 	}
 	wire.Drain(resp)
 	return nil
-}
-
-// SetPartial implements storage.Storage.
-func (s *Storage) SetPartial(_ context.Context, key string, _ int64, _ storage.Body) (storage.Info, error) {
-	return storage.Info{}, storage.Errorf(storage.CodeUnsupported, "SetPartial", "an S3 object cannot be written in part: %q", key)
 }

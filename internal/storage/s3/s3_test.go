@@ -38,6 +38,10 @@ func TestS3OnVersitygwKeepsTheContract(t *testing.T) {
 	}, storagetest.Options{
 		NoKeyUnderKey: true,
 		Keys:          keysOnVersitygw,
+		Reopen: func(t *testing.T, s storage.Storage) storage.Storage {
+			bucket := s.(*Storage).target.bucket
+			return open(t, server, func(c *Config) { c.Bucket, c.Prefix = bucket, "some/prefix/" })
+		},
 		Debris: func(t *testing.T, s storage.Storage) []string {
 			return server.Debris(t, s.(*Storage).target.bucket)
 		},

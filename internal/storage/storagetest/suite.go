@@ -31,6 +31,9 @@ type Options struct {
 	// Debris lists what writes left behind in the store that is not an
 	// object: temporary files, parts, uploads. Nil skips that question.
 	Debris func(t *testing.T, s storage.Storage) []string
+	// Reopen returns another handle on the same store, as another process has
+	// one. Nil skips what needs it.
+	Reopen func(t *testing.T, s storage.Storage) storage.Storage
 	// Results, if set, is told the outcome of each check by its name.
 	Results func(check string, outcome Outcome)
 }
@@ -61,6 +64,7 @@ const (
 // run needs; without it the check is refusal.
 type check struct {
 	name    string
+	offers  func(storage.Storage) bool // an optional interface; without it there is nothing to check
 	needs   func(storage.Capabilities) bool
 	run     func(*suite)
 	refusal func(*suite)
@@ -82,7 +86,7 @@ func Run(t *testing.T, open Factory, opts Options) {
 	if opts.ListKeys == 0 {
 		opts.ListKeys = 2500
 	}
-	for _, group := range [][]check{contentChecks, keyChecks, rangeChecks, partialChecks, conditionChecks, listChecks, failureChecks} {
+	for _, group := range [][]check{contentChecks, keyChecks, rangeChecks, partialChecks, conditionChecks, listChecks, failureChecks, multipartChecks, copyChecks} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) { runCheck(t, c, open, opts) })
 		}
@@ -109,6 +113,10 @@ func runCheck(t *testing.T, c check, open Factory, opts Options) {
 				t.Errorf("closing the store: %v", err)
 			}
 		})
+	}
+	if c.offers != nil && !c.offers(s.store) {
+		outcome = Refused
+		return
 	}
 	if c.needs == nil || c.needs(s.store.Capabilities()) {
 		c.run(s)

@@ -21,6 +21,7 @@ type Content struct {
 	Body *storage.Reader
 
 	readers sync.WaitGroup // opened and not closed
+	begun   atomic.Bool    // some reader was read
 	whole   atomic.Bool    // some reader reached its end
 }
 
@@ -36,6 +37,16 @@ func (c *Content) Sent() bool {
 	return c == nil || c.Length == 0 || c.whole.Load() || c.Body != nil && c.Body.Whole()
 }
 
+// Untouched reports that nothing was read of the content, so that it can still be
+// sent, once the transport has let go of it.
+func (c *Content) Untouched() bool {
+	if c.begun.Load() {
+		return false
+	}
+	c.Wait()
+	return !c.begun.Load()
+}
+
 // Wait returns when the transport has let go of every reader, which may be some
 // time after its RoundTrip returned.
 func (c *Content) Wait() { c.readers.Wait() }
@@ -49,6 +60,7 @@ type contentReader struct {
 
 // Read implements io.Reader.
 func (r *contentReader) Read(p []byte) (int, error) {
+	r.content.begun.Store(true)
 	n, err := r.source.Read(p)
 	if r.rest -= int64(n); r.rest == 0 || err == io.EOF {
 		r.content.whole.Store(true)
