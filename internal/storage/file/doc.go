@@ -4,5 +4,5 @@
 // renamed over the object before it, and the folder is synced too before the
 // write is acknowledged. Several processes may share a folder.
 //
-// It imports package storage and nothing else of this module.
+// It imports packages storage and staged, and nothing else of this module.
 package file

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/suaveplan/storagemux/internal/storage"
+	"github.com/suaveplan/storagemux/internal/storage/staged"
 )
 
 // Config says where a store is.
@@ -21,15 +22,17 @@ type Config struct {
 
 // Storage is a store over a folder.
 type Storage struct {
+	*staged.Uploads
 	volume volume
 	turns  [64]chan struct{} // one partial write per key at a time; keys share
 	seed   maphash.Seed
 }
 
 var (
-	_ storage.Storage = (*Storage)(nil)
-	_ storage.Checker = (*Storage)(nil)
-	_ io.Closer       = (*Storage)(nil)
+	_ storage.Storage   = (*Storage)(nil)
+	_ storage.Multipart = (*Storage)(nil)
+	_ storage.Checker   = (*Storage)(nil)
+	_ io.Closer         = (*Storage)(nil)
 )
 
 // New returns a store over cfg.Path. It opens the folder if it can, and else
@@ -52,6 +55,7 @@ func newStorage(path string) *Storage {
 	for i := range s.turns {
 		s.turns[i] = make(chan struct{}, 1)
 	}
+	s.Uploads = staged.New(s, nil)
 	return s
 }
 

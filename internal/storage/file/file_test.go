@@ -77,8 +77,16 @@ func debris(_ *testing.T, s storage.Storage) []string {
 	return names
 }
 
+// reopen opens the folder once more, as another process does.
+func reopen(t *testing.T, s storage.Storage) storage.Storage {
+	v := &s.(*Storage).volume
+	other := newStorage(v.path)
+	other.volume.noAttribute = v.noAttribute
+	return other
+}
+
 func TestFileKeepsTheContract(t *testing.T) {
-	storagetest.Run(t, func(t *testing.T) storage.Storage { return open(t, tempDir(t)) }, storagetest.Options{Debris: debris})
+	storagetest.Run(t, func(t *testing.T) storage.Storage { return open(t, tempDir(t)) }, storagetest.Options{Debris: debris, Reopen: reopen})
 }
 
 func TestFileWithoutExtendedAttributesKeepsTheContract(t *testing.T) {
@@ -92,7 +100,7 @@ func TestFileWithoutExtendedAttributesKeepsTheContract(t *testing.T) {
 			t.Errorf("capabilities %+v", c)
 		}
 		return s
-	}, storagetest.Options{Debris: debris, ListKeys: 300})
+	}, storagetest.Options{Debris: debris, ListKeys: 300, Reopen: reopen})
 }
 
 func TestObjectsAreFilesWhereTheirKeysSay(t *testing.T) {

@@ -1,5 +1,6 @@
 // Package http is a store over an HTTP server: a WebDAV folder, which can be
 // read and written, or plain files, which can be read.
 //
-// It imports packages storage, tree and wire, and nothing else of this module.
+// It imports packages storage, staged, tree and wire, and nothing else of this
+// module.
 package http

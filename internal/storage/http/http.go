@@ -6,16 +6,19 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
 	"github.com/suaveplan/storagemux/internal/storage"
+	"github.com/suaveplan/storagemux/internal/storage/staged"
 	"github.com/suaveplan/storagemux/internal/storage/tree"
 	"github.com/suaveplan/storagemux/internal/storage/wire"
 )
 
 // Storage is a store over a folder of an HTTP server.
 type Storage struct {
+	*staged.Uploads
 	base       *url.URL
 	flavor     Flavor
 	auth       http.Header
@@ -26,9 +29,11 @@ type Storage struct {
 }
 
 var (
-	_ storage.Storage = (*Storage)(nil)
-	_ storage.Checker = (*Storage)(nil)
-	_ io.Closer       = (*Storage)(nil)
+	_ storage.Storage    = (*Storage)(nil)
+	_ storage.Multipart  = (*Storage)(nil)
+	_ storage.Checker    = (*Storage)(nil)
+	_ staged.TreeRemover = (*Storage)(nil)
+	_ io.Closer          = (*Storage)(nil)
 )
 
 // New returns a store for cfg. It does no I/O.
@@ -44,7 +49,9 @@ func New(cfg Config) (*Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Storage{base: base, flavor: cfg.Flavor, auth: cfg.Auth.header(), transport: transport, making: make(chan struct{}, 1)}, nil
+	s := &Storage{base: base, flavor: cfg.Flavor, auth: cfg.Auth.header(), transport: transport, making: make(chan struct{}, 1)}
+	s.Uploads = staged.New(s, s.storable)
+	return s, nil
 }
 
 // Close waits for the removal of temporary files and closes idle connections.
@@ -107,6 +114,7 @@ func (s *Storage) sendOnce(ctx context.Context, r *request) (*http.Response, err
 		req.Header[name] = values
 	}
 	req.Header["User-Agent"] = userAgent
+	req.Header[storage.HopHeader] = []string{strconv.Itoa(storage.Hops(ctx) + 1)}
 	if r.content != nil && r.content.Length != 0 {
 		req.ContentLength = r.content.Length
 		req.Body = r.content.Reader(r.source)
@@ -251,4 +259,18 @@ func (s *Storage) writable(op string) error {
 		return nil
 	}
 	return storage.Errorf(storage.CodeUnsupported, op, "a plain HTTP server can be read only")
+}
+
+// storable returns an error if no object can be stored under key.
+func (s *Storage) storable(op, key string) error {
+	if err := s.writable(op); err != nil {
+		return err
+	}
+	if err := storage.ValidateKey(key); err != nil {
+		return err
+	}
+	if !tree.IsPath(key) {
+		return storage.Errorf(storage.CodeInvalidKey, op, "a key that is a path cannot have an empty segment, nor one of dots: %q", key)
+	}
+	return nil
 }

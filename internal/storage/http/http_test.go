@@ -42,14 +42,19 @@ func options(server *servers.WebDAV) storagetest.Options {
 	return storagetest.Options{
 		NoKeyUnderKey: true, FoldersStay: true, Keys: keysAsPaths,
 		ListKeys: 300, // each key is some five requests
+		Reopen: func(t *testing.T, s storage.Storage) storage.Storage {
+			return open(t, Config{URL: s.(*Storage).base.String(), Flavor: WebDAV, Auth: Auth{Username: server.Username, Password: server.Password}})
+		},
 		Debris: func(t *testing.T, s storage.Storage) []string {
-			entries, err := os.ReadDir(filepath.Join(server.Files(s.(*Storage).base.String()), ".storagemux/tmp"))
-			if err != nil && !os.IsNotExist(err) {
-				t.Error(err)
-			}
 			var left []string
-			for _, e := range entries {
-				left = append(left, e.Name())
+			for _, folder := range []string{"tmp", "parts/open"} {
+				entries, err := os.ReadDir(filepath.Join(server.Files(s.(*Storage).base.String()), ".storagemux", folder))
+				if err != nil && !os.IsNotExist(err) {
+					t.Error(err)
+				}
+				for _, e := range entries {
+					left = append(left, e.Name())
+				}
 			}
 			return left
 		},

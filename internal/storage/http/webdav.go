@@ -32,14 +32,8 @@ const (
 // MOVE after the server has confirmed all of it.
 func (s *Storage) SetStream(ctx context.Context, key string, body storage.Body, opts storage.SetOptions) (storage.Info, error) {
 	const op = "SetStream"
-	if err := s.writable(op); err != nil {
+	if err := s.storable(op, key); err != nil {
 		return storage.Info{}, err
-	}
-	if err := storage.ValidateKey(key); err != nil {
-		return storage.Info{}, err
-	}
-	if !tree.IsPath(key) {
-		return storage.Info{}, storage.Errorf(storage.CodeInvalidKey, op, "a key that is a path cannot have an empty segment, nor one of dots: %q", key)
 	}
 	if !opts.Conditions.IsZero() {
 		return storage.Info{}, storage.Errorf(storage.CodeUnsupported, op, "WebDAV servers do not keep to conditions of writes")
@@ -245,6 +239,24 @@ func (s *Storage) Delete(ctx context.Context, key string) error {
 		return err
 	}
 	resp, err := s.send(ctx, &request{op: op, method: http.MethodDelete, path: key, write: true})
+	if storage.CodeOf(err) == storage.CodeKeyNotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	wire.Drain(resp)
+	return nil
+}
+
+// RemoveTree implements staged.TreeRemover: a folder is removed with what is in
+// it.
+func (s *Storage) RemoveTree(ctx context.Context, prefix string) error {
+	const op = "RemoveTree"
+	if err := s.writable(op); err != nil {
+		return err
+	}
+	resp, err := s.send(ctx, &request{op: op, method: http.MethodDelete, path: prefix, write: true})
 	if storage.CodeOf(err) == storage.CodeKeyNotFound {
 		return nil
 	}

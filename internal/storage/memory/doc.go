@@ -2,5 +2,5 @@
 // to a limit, and loses them with it. Any number of handles can share one set
 // of objects.
 //
-// It imports package storage and nothing else of this module.
+// It imports packages storage and staged, and nothing else of this module.
 package memory

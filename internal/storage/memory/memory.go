@@ -9,25 +9,37 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/suaveplan/storagemux/internal/storage"
+	"github.com/suaveplan/storagemux/internal/storage/staged"
 )
 
 // Storage is a handle on a set of objects in memory.
-type Storage struct{ objects *objects }
+type Storage struct {
+	*staged.Uploads
+	objects *objects
+}
 
 var (
-	_ storage.Storage = (*Storage)(nil)
-	_ storage.Checker = (*Storage)(nil)
+	_ storage.Storage   = (*Storage)(nil)
+	_ storage.Multipart = (*Storage)(nil)
+	_ storage.Checker   = (*Storage)(nil)
 )
 
 // New returns a store that holds at most sizeLimit bytes, those of keys,
-// metadata and unfinished writes included; 0 means that there is no limit. An
-// object that is overwritten counts until its successor is complete.
+// metadata, unfinished writes and parts of uploads included; 0 means that there
+// is no limit. An object that is overwritten counts until its successor is
+// complete, and so do the parts that become one.
 func New(sizeLimit int64) *Storage {
-	return &Storage{&objects{limit: sizeLimit, byKey: map[string]*object{}}}
+	return handle(&objects{limit: sizeLimit, byKey: map[string]*object{}})
 }
 
 // Handle returns another handle on the same objects.
-func (s *Storage) Handle() *Storage { return &Storage{s.objects} }
+func (s *Storage) Handle() *Storage { return handle(s.objects) }
+
+func handle(o *objects) *Storage {
+	s := &Storage{objects: o}
+	s.Uploads = staged.New(s, nil)
+	return s
+}
 
 // Resize changes the limit that New was given, for all handles. What is stored
 // stays; where it is over the new limit, writes find no space.

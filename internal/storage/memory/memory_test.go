@@ -10,21 +10,23 @@ import (
 )
 
 func TestMemoryKeepsTheContract(t *testing.T) {
-	storagetest.Run(t, func(*testing.T) storage.Storage { return New(0) }, storagetest.Options{})
+	storagetest.Run(t, func(*testing.T) storage.Storage { return New(0) }, storagetest.Options{Reopen: reopen})
 }
 
 func TestMemoryUnderALimitKeepsTheContract(t *testing.T) {
 	var last *Storage
 	storagetest.Run(t, func(*testing.T) storage.Storage {
-		last = New(80 << 20)
+		last = New(160 << 20) // ten parts of 5 MiB, and the object that they become
 		return last.Handle()
-	}, storagetest.Options{Debris: func(*testing.T, storage.Storage) []string {
+	}, storagetest.Options{Reopen: reopen, Debris: func(*testing.T, storage.Storage) []string {
 		if want := last.objects.total(); last.objects.used != want {
 			return []string{"reserved bytes"}
 		}
 		return nil
 	}})
 }
+
+func reopen(_ *testing.T, s storage.Storage) storage.Storage { return s.(*Storage).Handle() }
 
 // total is what used must be when no write is under way.
 func (s *objects) total() int64 {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/suaveplan/storagemux/internal/storage"
@@ -136,12 +137,12 @@ func (s *suite) fate(key string) KeyFate {
 // wantNoDebris fails the check if a write left something behind.
 func (s *suite) wantNoDebris(after string) {
 	s.Helper()
-	if s.Debris == nil {
-		return
-	}
 	deadline := time.Now().Add(soon)
 	for {
-		left := s.Debris(s.T, s.store)
+		left := s.reserved()
+		if s.Debris != nil {
+			left = append(left, s.Debris(s.T, s.store)...)
+		}
 		if len(left) == 0 {
 			return
 		}
@@ -151,4 +152,26 @@ func (s *suite) wantNoDebris(after string) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
+}
+
+// reserved lists what the store keeps for writes and uploads, but for the records
+// of uploads that were completed, which stay for a while.
+func (s *suite) reserved() (keys []string) {
+	s.Helper()
+	for _, prefix := range []string{storage.ReservedParts, storage.ReservedTmp} {
+		opts := storage.ListOptions{Prefix: prefix, Reserved: true}
+		for more := true; more; more = opts.After != "" {
+			page, err := s.store.List(s.ctx, opts)
+			if err != nil {
+				s.Fatalf("listing what is reserved: %v", err)
+			}
+			for _, o := range page.Objects {
+				if !strings.HasPrefix(o.Key, storage.ReservedParts+"done/") {
+					keys = append(keys, o.Key)
+				}
+			}
+			opts.After = page.Next
+		}
+	}
+	return keys
 }
