@@ -251,7 +251,7 @@ func TestBadRequestsForParts(t *testing.T) {
 	} {
 		f.refused(400, code, http.MethodPost, path("k")+"?uploadId="+id, []byte(body))
 	}
-	none := newFront(t, nil)
+	none := newFront(t, struct{ storage.Storage }{memory.New(0)}) // which hides that memory takes parts
 	a := none.refused(501, "NotImplemented", http.MethodPost, path("k")+"?uploads", nil)
 	if a.Header.Get("x-storagemux-error-code") != "STORAGE.UNSUPPORTED" {
 		t.Errorf("got %v", a.Header)

@@ -31,6 +31,9 @@ type Options struct {
 	// Debris lists what writes left behind in the store that is not an
 	// object: temporary files, parts, uploads. Nil skips that question.
 	Debris func(t *testing.T, s storage.Storage) []string
+	// RepeatsUploads is set for muxes of members that share a store, each of
+	// which lists the same uploads.
+	RepeatsUploads bool
 	// Reopen returns another handle on the same store, as another process has
 	// one. Nil skips what needs it.
 	Reopen func(t *testing.T, s storage.Storage) storage.Storage
