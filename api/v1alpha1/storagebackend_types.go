@@ -315,6 +315,15 @@ type BunnyBackend struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]+$')",message="region must consist of lower-case letters and digits"
 	Region string `json:"region,omitempty"`
 
+	// endpoint is the address of the storage API in place of the one that region gives, such as https://storage.example.com,
+	// without path: for a gateway of your own in between.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule=`isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != "" && url(self).getEscapedPath() in ["", '/'] && !self.contains('?') && !self.contains('#') && !self.matches('^[^/]*//[^/]*@')`,message="endpoint must be a URL of the form https://host or http://host:port, without path, query and credentials"
+	Endpoint string `json:"endpoint,omitempty"`
+
 	// auth names the credentials of the zone; its type is Secret. The Secret holds accessKey, the zone's password.
 	//
 	// +required
@@ -352,6 +361,11 @@ type SwiftBackend struct {
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self.type == 'Secret'",message="auth.type of swift must be Secret"
 	Auth BackendAuth `json:"auth,omitzero"`
+
+	// caBundleRef names the certificates to trust for the identity service and the store, in place of those of the system.
+	//
+	// +optional
+	CABundleRef *CABundleReference `json:"caBundleRef,omitempty"`
 }
 
 // AzureBackend is a container of Azure Blob Storage.

@@ -112,6 +112,7 @@ func backendRefs(b *v1alpha1.StorageBackend) refNames {
 		auth(spec.Bunny.Auth)
 	case spec.Swift != nil:
 		auth(spec.Swift.Auth)
+		bundle(spec.Swift.CABundleRef)
 	case spec.Azure != nil:
 		auth(spec.Azure.Auth)
 	case spec.File != nil && spec.File.PersistentVolumeClaim != nil:

@@ -93,7 +93,8 @@ func TestContentHashIgnoresWhoWroteItAndWhen(t *testing.T) {
 
 func TestNoSecretIsEverPrinted(t *testing.T) {
 	d := validDocument()
-	web := asHTTP(&Backend{})
+	web, zone, swift, azure := asHTTP(&Backend{}), asBunny(&Backend{}), asSwift(&Backend{}), asAzure(&Backend{})
+	azure.Auth.SASToken = "azure-signature"
 	web.Auth.Token, web.Auth.Headers = "token-of-the-web", map[string]Secret{"X-Key": "header-secret"}
 	var out bytes.Buffer
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d"} {
@@ -104,6 +105,11 @@ func TestNoSecretIsEverPrinted(t *testing.T) {
 		fmt.Fprintf(&out, verb+"\n", d.Backends[1].S3)
 		fmt.Fprintf(&out, verb+"\n", web)
 		fmt.Fprintf(&out, verb+"\n", &web.Auth)
+		fmt.Fprintf(&out, verb+"\n", zone)
+		fmt.Fprintf(&out, verb+"\n", swift)
+		fmt.Fprintf(&out, verb+"\n", &swift.Auth)
+		fmt.Fprintf(&out, verb+"\n", azure)
+		fmt.Fprintf(&out, verb+"\n", &azure.Auth)
 	}
 	for _, handler := range []slog.Handler{slog.NewTextHandler(&out, nil), slog.NewJSONHandler(&out, nil)} {
 		slog.New(handler).Info("one secret", "token", d.Admin.Token)
@@ -115,6 +121,7 @@ func TestNoSecretIsEverPrinted(t *testing.T) {
 		d.Admin.Token, d.Admin.TLS.Key, d.Frontend.KeyPairs[0].SecretAccessKey, d.Frontend.TLS.Key, d.Keys.Current,
 		d.Backends[1].S3.Auth.SecretAccessKey, d.Backends[1].S3.Auth.SessionToken,
 		web.Auth.Password, web.Auth.Token, web.Auth.Headers["X-Key"],
+		zone.AccessKey, swift.Auth.Password, azure.Auth.Key, azure.Auth.SASToken,
 	} {
 		for _, form := range []string{secret.Reveal(), fmt.Sprintf("%x", secret.Reveal()), fmt.Sprintf("%X", secret.Reveal())} {
 			if strings.Contains(out.String(), form) {

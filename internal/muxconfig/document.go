@@ -187,6 +187,9 @@ type Backend struct {
 	HTTP   *HTTP   `json:"http,omitempty"`
 	File   *File   `json:"file,omitempty"`
 	Memory *Memory `json:"memory,omitempty"`
+	Bunny  *Bunny  `json:"bunny,omitempty"`
+	Swift  *Swift  `json:"swift,omitempty"`
+	Azure  *Azure  `json:"azure,omitempty"`
 
 	// Timeout is zero where the mux's BackendTimeout applies.
 	Timeout     Duration     `json:"timeout,omitzero"`

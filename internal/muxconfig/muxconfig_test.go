@@ -62,6 +62,29 @@ func asHTTP(b *Backend) *HTTP {
 	return b.HTTP
 }
 
+// asBunny makes b one of type bunny.
+func asBunny(b *Backend) *Bunny {
+	b.S3, b.Bunny = nil, &Bunny{Zone: "assets", Region: "uk", AccessKey: "zone-secret"}
+	return b.Bunny
+}
+
+// asSwift makes b one of type swift.
+func asSwift(b *Backend) *Swift {
+	b.S3, b.Swift = nil, &Swift{
+		AuthURL: "https://keystone.example.com/v3", Container: "assets", Auth: SwiftAuth{Username: "user", Password: "swift-secret"},
+	}
+	return b.Swift
+}
+
+// asAzure makes b one of type azure.
+func asAzure(b *Backend) *Azure {
+	b.S3, b.Azure = nil, &Azure{
+		Endpoint: "https://account.blob.core.windows.net", Container: "assets",
+		Auth: AzureAuth{Type: AuthSecret, Account: "account", Key: "YXp1cmUtc2VjcmV0"},
+	}
+	return b.Azure
+}
+
 func mustEncode(t testing.TB, d *Document) []byte {
 	t.Helper()
 	data, err := Encode(d)

@@ -243,6 +243,24 @@ func validateBackendType(field string, b *Backend) error {
 			return err
 		}
 	}
+	if b.Bunny != nil {
+		types++
+		if err := validateBunny(field+".bunny", b.Bunny); err != nil {
+			return err
+		}
+	}
+	if b.Swift != nil {
+		types++
+		if err := validateSwift(field+".swift", b.Swift); err != nil {
+			return err
+		}
+	}
+	if b.Azure != nil {
+		types++
+		if err := validateAzure(field+".azure", b.Azure); err != nil {
+			return err
+		}
+	}
 	if b.File != nil {
 		types++
 		if b.File.Path == "" {

@@ -14,6 +14,9 @@ func TestValidateNamesTheFieldAndTheRuleThatIsBroken(t *testing.T) {
 	memory := func(d *Document) *Backend { return &d.Backends[0] }
 	s3 := func(d *Document) *Backend { return &d.Backends[1] }
 	http := func(d *Document) *HTTP { return asHTTP(&d.Backends[1]) }
+	bunny := func(d *Document) *Bunny { return asBunny(&d.Backends[1]) }
+	swift := func(d *Document) *Swift { return asSwift(&d.Backends[1]) }
+	azure := func(d *Document) *Azure { return asAzure(&d.Backends[1]) }
 	tests := []struct {
 		name   string
 		breaks func(*Document)
@@ -86,6 +89,19 @@ func TestValidateNamesTheFieldAndTheRuleThatIsBroken(t *testing.T) {
 		{"http with a header of the request", func(d *Document) { http(d).Auth.Headers = map[string]Secret{"Range": "x"} }, `backends[primary].http.auth: must not have header.Range, which each request sets by itself`},
 		{"http with two authorizations", func(d *Document) { http(d).Auth.Headers = map[string]Secret{"authorization": "x"} }, `backends[primary].http.auth: must not have header.Authorization beside a token or a username`},
 		{"http with a broken header", func(d *Document) { http(d).Auth.Headers = map[string]Secret{"X-Key": "a\r\nb"} }, `backends[primary].http.auth: must have a value of printable ASCII characters, without a line break, under header.X-Key`},
+		{"bunny without zone", func(d *Document) { bunny(d).Zone = "" }, "backends[primary].bunny.zone: must not be empty"},
+		{"bunny without key", func(d *Document) { bunny(d).AccessKey = "" }, "backends[primary].bunny.accessKey: must be of printable ASCII characters, without a line break"},
+		{"bunny with a broken key", func(d *Document) { bunny(d).AccessKey = "key\n" }, "backends[primary].bunny.accessKey: must be of printable ASCII characters, without a line break"},
+		{"swift without identity service", func(d *Document) { swift(d).AuthURL = "" }, "backends[primary].swift.authURL: must not be empty"},
+		{"swift with a path for a container", func(d *Document) { swift(d).Container = "a/b" }, "backends[primary].swift.container: must not be empty nor contain a slash"},
+		{"swift without password", func(d *Document) { swift(d).Auth.Password = "" }, "backends[primary].swift.auth: must have a user's name and password"},
+		{"azure without endpoint", func(d *Document) { azure(d).Endpoint = "" }, "backends[primary].azure.endpoint: must not be empty"},
+		{"azure without container", func(d *Document) { azure(d).Container = "" }, "backends[primary].azure.container: must not be empty nor contain a slash"},
+		{"azure with an unknown auth", func(d *Document) { azure(d).Auth.Type = "Magic" }, `backends[primary].azure.auth.type: "Magic" must be Secret, Ambient or Anonymous`},
+		{"azure without key", func(d *Document) { azure(d).Auth.Key = "" }, "backends[primary].azure.auth: must have AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or AZURE_STORAGE_SAS_TOKEN"},
+		{"azure with a key that is none", func(d *Document) { azure(d).Auth.Key = "no key!" }, "backends[primary].azure.auth: must have a key in base64 under AZURE_STORAGE_KEY, and no line break under AZURE_STORAGE_ACCOUNT"},
+		{"azure with a key and a signature", func(d *Document) { azure(d).Auth.SASToken = "sig=x" }, "backends[primary].azure.auth: must have AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or AZURE_STORAGE_SAS_TOKEN, and not both"},
+		{"azure with a signature that is none", func(d *Document) { azure(d).Auth = AzureAuth{Type: AuthSecret, SASToken: "token"} }, "backends[primary].azure.auth: must have a signature such as sv=...&sig=... under AZURE_STORAGE_SAS_TOKEN, without a line break"},
 		{"a reference to no backend", func(d *Document) { root(d).Members[0].Backend = "gone" }, `muxes[assets].members[primary]: no backend is named "gone"`},
 		{"a reference to no mux", func(d *Document) { root(d).Members[1].Mux = "gone" }, `muxes: no mux is named "gone"`},
 		{"no root", func(d *Document) { d.Root = "gone" }, `muxes: no mux is named "gone"`},
@@ -109,6 +125,9 @@ func TestValidateNamesTheFieldAndTheRuleThatIsBroken(t *testing.T) {
 func TestValidateAcceptsWhatIsUnusualButRight(t *testing.T) {
 	deadline := time.Now()
 	http := func(d *Document) *HTTP { return asHTTP(&d.Backends[1]) }
+	bunny := func(d *Document) *Bunny { return asBunny(&d.Backends[1]) }
+	swift := func(d *Document) *Swift { return asSwift(&d.Backends[1]) }
+	azure := func(d *Document) *Azure { return asAzure(&d.Backends[1]) }
 	tests := []struct {
 		name  string
 		makes func(*Document)
@@ -128,6 +147,11 @@ func TestValidateAcceptsWhatIsUnusualButRight(t *testing.T) {
 		{"HTTP with headers only", func(d *Document) {
 			http(d).Auth = HTTPAuth{Headers: map[string]Secret{"Authorization": "Digest x", "X-Key": "k"}}
 		}},
+		{"a zone", func(d *Document) { bunny(d) }},
+		{"a Swift container", func(d *Document) { swift(d) }},
+		{"an Azure container", func(d *Document) { azure(d) }},
+		{"an Azure container by a signature", func(d *Document) { azure(d).Auth = AzureAuth{Type: AuthSecret, SASToken: "?sv=1&sig=x%3D"} }},
+		{"an Azure container for everybody", func(d *Document) { azure(d).Auth = AzureAuth{Type: AuthAnonymous} }},
 		{"an ambient identity", func(d *Document) { d.Backends[1].S3.Auth = S3Auth{Type: AuthAmbient} }},
 	}
 	for _, tt := range tests {

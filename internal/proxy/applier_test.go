@@ -74,7 +74,7 @@ func TestWhatCannotBeAppliedIsRejectedAndTheOldOneServesOn(t *testing.T) {
 					if b.S3 != nil {
 						return nil, errors.New("out of luck")
 					}
-					return openStore(b)
+					return maker{}.open(b)
 				}
 			})
 			served := testDocument(5, "a", "b")

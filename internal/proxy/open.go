@@ -5,15 +5,27 @@ import (
 	"io"
 
 	"github.com/suaveplan/storagemux/internal/muxconfig"
+	"github.com/suaveplan/storagemux/internal/proxy/spool"
 	"github.com/suaveplan/storagemux/internal/storage"
+	"github.com/suaveplan/storagemux/internal/storage/azure"
+	"github.com/suaveplan/storagemux/internal/storage/bunny"
 	"github.com/suaveplan/storagemux/internal/storage/file"
 	"github.com/suaveplan/storagemux/internal/storage/http"
 	"github.com/suaveplan/storagemux/internal/storage/memory"
 	"github.com/suaveplan/storagemux/internal/storage/s3"
+	"github.com/suaveplan/storagemux/internal/storage/scratch"
+	"github.com/suaveplan/storagemux/internal/storage/swift"
 )
 
-// openStore makes the store of a backend.
-func openStore(b *muxconfig.Backend) (storage.Storage, error) {
+// maker makes stores.
+type maker struct {
+	// scratch is for stores that must have a body whole before they send
+	// it; nil is the system's folder for temporary files.
+	scratch scratch.Space
+}
+
+// open makes the store of a backend.
+func (m maker) open(b *muxconfig.Backend) (storage.Storage, error) {
 	switch {
 	case b.Memory != nil:
 		return memory.New(b.Memory.SizeLimit), nil
@@ -23,6 +35,15 @@ func openStore(b *muxconfig.Backend) (storage.Storage, error) {
 		return http.New(httpConfig(b))
 	case b.S3 != nil:
 		return s3.New(s3Config(b))
+	case b.Bunny != nil:
+		return bunny.New(bunny.Config{
+			Zone: b.Bunny.Zone, Region: b.Bunny.Region, Endpoint: b.Bunny.Endpoint, AccessKey: b.Bunny.AccessKey.Reveal(),
+			MaxInFlight: int(b.MaxInFlight), Scratch: m.scratch,
+		})
+	case b.Swift != nil:
+		return swift.New(swiftConfig(b))
+	case b.Azure != nil:
+		return azure.New(azureConfig(b))
 	default:
 		return nil, fmt.Errorf("its type is unknown")
 	}
@@ -64,6 +85,49 @@ func httpConfig(b *muxconfig.Backend) http.Config {
 		CABundle:    []byte(b.HTTP.CABundle),
 		MaxInFlight: int(b.MaxInFlight),
 	}
+}
+
+func swiftConfig(b *muxconfig.Backend) swift.Config {
+	auth := b.Swift.Auth
+	return swift.Config{
+		AuthURL: b.Swift.AuthURL, Container: b.Swift.Container, Prefix: b.Swift.Prefix,
+		Auth: swift.Auth{
+			Username: auth.Username, Password: auth.Password.Reveal(), Project: auth.Project,
+			UserDomain: auth.UserDomain, ProjectDomain: auth.ProjectDomain, Region: auth.Region,
+		},
+		CABundle:    []byte(b.Swift.CABundle),
+		MaxInFlight: int(b.MaxInFlight),
+	}
+}
+
+func azureConfig(b *muxconfig.Backend) azure.Config {
+	config := azure.Config{
+		Endpoint: b.Azure.Endpoint, Container: b.Azure.Container, Prefix: b.Azure.Prefix, MaxInFlight: int(b.MaxInFlight),
+	}
+	switch auth := b.Azure.Auth; {
+	case auth.Type == muxconfig.AuthAmbient:
+		config.Auth.Type = azure.Ambient
+	case auth.Type == muxconfig.AuthAnonymous:
+		config.Auth.Type = azure.Anonymous
+	case auth.SASToken != "":
+		config.Auth = azure.Auth{Type: azure.SAS, SASToken: auth.SASToken.Reveal()}
+	default:
+		config.Auth = azure.Auth{Type: azure.Key, Account: auth.Account, Key: auth.Key.Reveal()}
+	}
+	return config
+}
+
+// spoolScratch is the room of the spool for stores: bodies that may have to be
+// sent again and those that must be had whole share one budget.
+type spoolScratch struct{ spool *spool.Spool }
+
+// Open implements scratch.Space.
+func (s spoolScratch) Open(size int64) (scratch.Room, error) {
+	room, err := s.spool.Open(size)
+	if err != nil {
+		return nil, err
+	}
+	return room, nil
 }
 
 // closeStore lets go of what a store keeps for requests to come, such as idle

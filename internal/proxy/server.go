@@ -82,7 +82,7 @@ func New(opts Options) (*Server, error) {
 		return nil, err
 	}
 	if opts.open == nil {
-		opts.open = openStore
+		opts.open = maker{scratch: spoolScratch{spooled}}.open
 	}
 	s := &Server{opts: opts, hub: newHub(), gate: &gate{}, metrics: newMetrics()}
 	s.front = s3front.New(s3front.Options{Logger: opts.Log.With("log", "access"), Metrics: s.metrics})

@@ -96,7 +96,7 @@ func openStores(ctx context.Context, doc *muxconfig.Document, old stores, open o
 // client. The size of a store in memory is not part of it: a new one would be
 // empty.
 func settingsOf(b *muxconfig.Backend) ([sha256.Size]byte, error) {
-	made := muxconfig.Backend{S3: b.S3, HTTP: b.HTTP, File: b.File}
+	made := muxconfig.Backend{S3: b.S3, HTTP: b.HTTP, Bunny: b.Bunny, Swift: b.Swift, Azure: b.Azure, File: b.File}
 	if b.Memory != nil {
 		made.Memory = &muxconfig.Memory{}
 	}

@@ -10,6 +10,7 @@ import (
 // is refused, never accepted and ignored.
 var builtTypes = []v1alpha1.BackendType{
 	v1alpha1.BackendTypeS3, v1alpha1.BackendTypeHTTP, v1alpha1.BackendTypeFile, v1alpha1.BackendTypeMemory,
+	v1alpha1.BackendTypeBunny, v1alpha1.BackendTypeSwift, v1alpha1.BackendTypeAzure,
 }
 
 // muxRules are asked in order; the first that refuses decides.

@@ -52,6 +52,21 @@ func wireBackend(b *v1alpha1.StorageBackend, f Facts) (muxconfig.Backend, Verdic
 		if wire.HTTP, refused = wireHTTP(b.Spec.HTTP, f); wire.HTTP == nil {
 			v = refused
 		}
+	case b.Spec.Bunny != nil:
+		var refused Verdict
+		if wire.Bunny, refused = wireBunny(b.Spec.Bunny, f); wire.Bunny == nil {
+			v = refused
+		}
+	case b.Spec.Swift != nil:
+		var refused Verdict
+		if wire.Swift, refused = wireSwift(b.Spec.Swift, f); wire.Swift == nil {
+			v = refused
+		}
+	case b.Spec.Azure != nil:
+		var refused Verdict
+		if wire.Azure, refused = wireAzure(b.Spec.Azure, f); wire.Azure == nil {
+			v = refused
+		}
 	case b.Spec.File != nil:
 		claim := b.Spec.File.PersistentVolumeClaim
 		if claim == nil {

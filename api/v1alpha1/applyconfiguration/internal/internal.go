@@ -64,6 +64,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: auth
       type:
         namedType: com.github.suaveplan.storagemux.api.v1alpha1.BackendAuth
+    - name: endpoint
+      type:
+        scalar: string
     - name: region
       type:
         scalar: string
@@ -823,6 +826,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: authURL
       type:
         scalar: string
+    - name: caBundleRef
+      type:
+        namedType: com.github.suaveplan.storagemux.api.v1alpha1.CABundleReference
     - name: container
       type:
         scalar: string

@@ -12,6 +12,9 @@ type BunnyBackendApplyConfiguration struct {
 	// region is the code of the zone's main region, such as uk, ny or sg, which is the first part of its host name. Unset: the
 	// default region, Falkenstein, whose host name has no such part.
 	Region *string `json:"region,omitempty"`
+	// endpoint is the address of the storage API in place of the one that region gives, such as https://storage.example.com,
+	// without path: for a gateway of your own in between.
+	Endpoint *string `json:"endpoint,omitempty"`
 	// auth names the credentials of the zone; its type is Secret. The Secret holds accessKey, the zone's password.
 	Auth *BackendAuthApplyConfiguration `json:"auth,omitempty"`
 }
@@ -35,6 +38,14 @@ func (b *BunnyBackendApplyConfiguration) WithZone(value string) *BunnyBackendApp
 // If called multiple times, the Region field is set to the value of the last call.
 func (b *BunnyBackendApplyConfiguration) WithRegion(value string) *BunnyBackendApplyConfiguration {
 	b.Region = &value
+	return b
+}
+
+// WithEndpoint sets the Endpoint field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Endpoint field is set to the value of the last call.
+func (b *BunnyBackendApplyConfiguration) WithEndpoint(value string) *BunnyBackendApplyConfiguration {
+	b.Endpoint = &value
 	return b
 }
 

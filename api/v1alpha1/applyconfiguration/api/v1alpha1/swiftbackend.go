@@ -16,6 +16,8 @@ type SwiftBackendApplyConfiguration struct {
 	// auth names the credentials; its type is Secret. The Secret holds OS_USERNAME and OS_PASSWORD, and, where the identity
 	// service needs them, OS_PROJECT_NAME, OS_USER_DOMAIN_NAME, OS_PROJECT_DOMAIN_NAME and OS_REGION_NAME.
 	Auth *BackendAuthApplyConfiguration `json:"auth,omitempty"`
+	// caBundleRef names the certificates to trust for the identity service and the store, in place of those of the system.
+	CABundleRef *CABundleReferenceApplyConfiguration `json:"caBundleRef,omitempty"`
 }
 
 // SwiftBackendApplyConfiguration constructs a declarative configuration of the SwiftBackend type for use with
@@ -53,5 +55,13 @@ func (b *SwiftBackendApplyConfiguration) WithPrefix(value string) *SwiftBackendA
 // If called multiple times, the Auth field is set to the value of the last call.
 func (b *SwiftBackendApplyConfiguration) WithAuth(value *BackendAuthApplyConfiguration) *SwiftBackendApplyConfiguration {
 	b.Auth = value
+	return b
+}
+
+// WithCABundleRef sets the CABundleRef field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the CABundleRef field is set to the value of the last call.
+func (b *SwiftBackendApplyConfiguration) WithCABundleRef(value *CABundleReferenceApplyConfiguration) *SwiftBackendApplyConfiguration {
+	b.CABundleRef = value
 	return b
 }
