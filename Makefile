@@ -27,7 +27,7 @@ build: ## Build the binaries for this machine into bin/
 test: ## Run all tests but the end-to-end ones, with the race detector and a real API server
 	assets=$$(hack/cluster/assets.sh); store=$(call tool,versitygw); \
 	KUBEBUILDER_ASSETS=$$assets STORAGEMUX_VERSITYGW=$$store \
-		go run ./hack/gotest -race -timeout 20m $(GOTESTFLAGS) $$(go list ./... | grep -v /test/e2e)
+		go run ./hack/gotest -race -timeout 20m $(GOTESTFLAGS) $$(go list ./... | grep -v /test/)
 	go run ./hack/gotest -run 'Allocations$$' ./internal/muxengine # what the race detector would distort
 	go run ./hack/gotest -C hack/image $(GOTESTFLAGS) ./...
 
@@ -92,6 +92,14 @@ demo: ## Show a mux at work: stores, failover, rotation, outages
 .PHONY: demo-down
 demo-down: ## Remove what the demo left
 	hack/demo/down.sh
+
+.PHONY: test-clients
+test-clients: ## Run real S3 clients against every mode, and check docs/clients.md
+	hack/clients/run.sh $(CLIENTFLAGS)
+
+.PHONY: bench
+bench: ## Measure side by side with other programs and write docs/benchmarks.md (BENCHFLAGS=-short: ten minutes)
+	hack/bench/run.sh $(BENCHFLAGS)
 
 .PHONY: test-e2e
 test-e2e: ## Run the end-to-end tests in that cluster
