@@ -129,7 +129,8 @@ type DrainReport struct {
 	// multipart uploads of the store that the drain waits for.
 	InFlight    int64 `json:"inFlight"`
 	OpenUploads int64 `json:"openUploads"`
-	// Done: InFlight and OpenUploads are zero and will stay so.
+	// Done: InFlight is zero and will stay so, and so is OpenUploads unless
+	// the deadline has passed.
 	Done bool `json:"done"`
 	// StoreEmpty tells whether the store held no object when it was listed
 	// after the member was Done; nil while that is not known, and for a

@@ -98,6 +98,48 @@ func TestAGrantedDrainIsDoneWhenTheLastRequestHasGone(t *testing.T) {
 	})
 }
 
+func TestADrainWaitsForTheUploadsThatAreOpenOnTheStore(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, m storage.Multipart, id string, part storage.Part){
+		"completed": func(t *testing.T, m storage.Multipart, id string, part storage.Part) {
+			if _, err := m.CompleteUpload(t.Context(), "key", id, []storage.Part{part}, storage.SetOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"aborted": func(t *testing.T, m storage.Multipart, id string, _ storage.Part) {
+			if err := m.AbortUpload(t.Context(), "key", id); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"left behind": func(*testing.T, storage.Multipart, string, storage.Part) { time.Sleep(time.Hour) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			watched(t, func(t *testing.T, s *Server) {
+				mustTake(t, s, testDocument(1, "a", "b"))
+				front := s.applier.served.Load().mux
+				id, err := front.CreateUpload(t.Context(), "key", storage.SetOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				d := testDocument(2, "a", "b")
+				setDrain(d, muxconfig.DrainGranted, time.Hour)
+				mustTake(t, s, d)
+				if got := drainOf(s); got.Done || got.OpenUploads != 1 {
+					t.Errorf("with an upload open the drain is %+v", got)
+				}
+				part, err := front.UploadPart(t.Context(), "key", id, 1, storage.Bytes([]byte("x")), storage.SetOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				end(t, front, id, part)
+				time.Sleep(2 * uploadInterval)
+				if got := drainOf(s); !got.Done {
+					t.Errorf("afterwards it is %+v", got)
+				}
+			})
+		})
+	}
+}
+
 func TestADrainEndsAtItsDeadline(t *testing.T) {
 	watched(t, func(t *testing.T, s *Server) {
 		mustTake(t, s, testDocument(1, "a", "b"))
