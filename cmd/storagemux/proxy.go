@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -14,7 +15,9 @@ import (
 
 	"github.com/suaveplan/storagemux/internal/proxy"
 	"github.com/suaveplan/storagemux/internal/proxy/configsource"
+	"github.com/suaveplan/storagemux/internal/proxy/s3"
 	"github.com/suaveplan/storagemux/internal/proxy/spool"
+	"github.com/suaveplan/storagemux/internal/proxy/tracing"
 	"github.com/suaveplan/storagemux/internal/version"
 )
 
@@ -39,6 +42,7 @@ func runProxy(ctx context.Context, std stdio, args []string) error {
 	flags.DurationVar(&opts.ShutdownDelay, "shutdown-delay", 5*time.Second, "how long to go on, not ready, before connections are closed")
 	flags.DurationVar(&opts.DrainTimeout, "drain-timeout", 10*time.Minute, "how long requests may take to end after that")
 	spoolFlags(flags, &opts.Spool)
+	observeFlags(flags, &opts.AccessLog, &opts.Pprof)
 	if err := parseFlags(flags, args, std); err != nil {
 		return err
 	}
@@ -49,6 +53,9 @@ func runProxy(ctx context.Context, std stdio, args []string) error {
 	client, err := inClusterClient()
 	if err != nil {
 		return err
+	}
+	if opts.Tracing, err = tracing.New(ctx, os.Getenv, version.String(), log); err != nil {
+		return usageError{err}
 	}
 	source.Client, source.Log = client, log
 	opts.Source, opts.Log = configsource.New(source), log
@@ -87,6 +94,13 @@ func spoolFlags(flags *flag.FlagSet, opts *spool.Options) {
 	flags.StringVar(&opts.Dir, "spool-dir", "", "folder for request bodies that may have to be sent again; empty for none")
 	flags.Func("spool-memory", "most memory for such bodies (default 64Mi)", bytesValue(&opts.Memory))
 	flags.Func("spool-disk", "most disk for such bodies (default 2Gi)", bytesValue(&opts.Disk))
+}
+
+// observeFlags are about what a proxy shows of its work besides its metrics.
+func observeFlags(flags *flag.FlagSet, accessLog *s3.AccessLog, pprof *bool) {
+	flags.TextVar(accessLog, "access-log", s3.AccessLogErrors,
+		"requests that are logged: errors (at WARN, all others at DEBUG), all (those others at INFO) or off")
+	flags.BoolVar(pprof, "pprof", false, "serve Go's profiles under /debug/pprof/ of the admin port")
 }
 
 // bytesValue parses a number of bytes such as 64Mi.

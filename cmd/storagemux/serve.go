@@ -7,7 +7,9 @@ import (
 	"os"
 	"time"
 
+	"github.com/suaveplan/storagemux/internal/proxy/tracing"
 	"github.com/suaveplan/storagemux/internal/serve"
+	"github.com/suaveplan/storagemux/internal/version"
 )
 
 var serveCommand = command{
@@ -26,6 +28,7 @@ func runServe(ctx context.Context, std stdio, args []string) error {
 	flags.StringVar(&opts.AdminAddress, "admin-address", "127.0.0.1:9090", "loopback address of report, metrics and probes")
 	flags.DurationVar(&opts.DrainTimeout, "drain-timeout", 30*time.Second, "how long requests may take to end after a signal")
 	spoolFlags(flags, &opts.Spool)
+	observeFlags(flags, &opts.AccessLog, &opts.Pprof)
 	if err := parseFlags(flags, args, std); err != nil {
 		return err
 	}
@@ -41,6 +44,10 @@ func runServe(ctx context.Context, std stdio, args []string) error {
 		opts.Spool.Dir = dir
 	}
 	opts.Log = slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: level}))
+	var err error
+	if opts.Tracing, err = tracing.New(ctx, os.Getenv, version.String(), opts.Log); err != nil {
+		return usageError{err}
+	}
 	server, err := serve.New(opts)
 	if err != nil {
 		return err

@@ -292,6 +292,9 @@ func TestReadResumesOnTheNextBackendThatHoldsTheSameVersion(t *testing.T) {
 		if s := r.member("a"); s.State != StateDown || s.Errors != 1 || s.Hits != 0 || s.InFlight != 0 {
 			t.Fatalf("got %+v", s)
 		}
+		if s := r.Stats(); s.TotalResumes != 1 || s.TotalBroken != 0 {
+			t.Fatalf("%d resumes, %d broken", s.TotalResumes, s.TotalBroken)
+		}
 	})
 }
 
@@ -319,6 +322,9 @@ func TestReadThatCannotBeResumedFailsLoudly(t *testing.T) {
 		r.stores[1].put("k", "the other version", nil)
 		r.stores[0].breakAfter, r.stores[0].breakWith = 4, io.EOF
 		got, err := r.get("k")
+		if s := r.Stats(); s.TotalResumes != 0 || s.TotalBroken != 1 {
+			t.Errorf("%d resumes, %d broken", s.TotalResumes, s.TotalBroken)
+		}
 		if err == nil || !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Fatalf("a short body went unnoticed: %q, %v", got, err)
 		}

@@ -13,6 +13,7 @@ import (
 // core is what belongs to a mux itself and survives its reloads.
 type core struct {
 	calls, failovers, partials atomic.Uint64
+	resumes, broken            atomic.Uint64
 	turns                      atomic.Uint64
 	clock                      atomic.Int64
 }

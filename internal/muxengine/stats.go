@@ -27,6 +27,9 @@ type Stats struct {
 	TotalFailovers uint64
 	// TotalFanoutPartials counts writes that some members missed.
 	TotalFanoutPartials uint64
+	// TotalResumes counts bodies that broke and went on from another member,
+	// TotalBroken those that could not.
+	TotalResumes, TotalBroken uint64
 	// Capabilities are the weakest over all members.
 	Capabilities storage.Capabilities
 	// Members in configured order.

@@ -21,6 +21,7 @@ func (n *node) stats() Stats {
 		Name: n.cfg.Name, Mode: n.cfg.Mode, Keyspace: n.cfg.Keyspace, Capabilities: n.caps,
 		TotalCalls: n.core.calls.Load(), TotalFailovers: n.core.failovers.Load(),
 		TotalFanoutPartials: n.core.partials.Load(),
+		TotalResumes:        n.core.resumes.Load(), TotalBroken: n.core.broken.Load(),
 	}
 	for _, b := range n.members {
 		s.Members = append(s.Members, b.stats())

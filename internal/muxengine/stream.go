@@ -97,6 +97,7 @@ func (s *stream) resume() {
 	}
 	c.note(a.m, err)
 	if !s.object.strong() || s.offset == s.end {
+		c.node.core.broken.Add(1)
 		s.fail(err)
 		return
 	}
@@ -105,8 +106,13 @@ func (s *stream) resume() {
 	c.prepare()
 	c.pick.tries, c.pick.draws, c.pick.tried = 0, 0, c.failed
 	if _, failed := c.walkOn(); failed != nil {
+		if c.ctx.Err() == nil {
+			c.node.core.broken.Add(1)
+		}
 		s.fail(err)
+		return
 	}
+	c.node.core.resumes.Add(1)
 }
 
 // attach goes on with what attempt a has returned.

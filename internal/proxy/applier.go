@@ -171,6 +171,7 @@ func (a *applier) runMux(doc *muxconfig.Document, before *served, clients stores
 func (a *applier) giveUp(mux *muxengine.Mux) {
 	sum := totals(mux.Stats(), a.retired.Load())
 	a.retired.Store(&sum)
+	a.metrics.retired.add(mux.Stats())
 	mux.Close()
 }
 

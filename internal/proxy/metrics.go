@@ -3,6 +3,7 @@ package proxy
 import (
 	"net/http"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -25,6 +26,7 @@ type metrics struct {
 	aborted   prometheus.Counter
 	reloads   *prometheus.CounterVec
 	events    *prometheus.CounterVec
+	retired   retiredResumes
 }
 
 const namespace = "storagemux"
@@ -91,15 +93,37 @@ func (m *metrics) handler() http.Handler {
 
 // watch adds what is read at the moment of a scrape.
 func (m *metrics) watch(front *s3front.Handler, spooled *spool.Spool, facts func() facts) {
-	m.registry.MustRegister(&collector{front: front, spool: spooled, facts: facts})
+	m.registry.MustRegister(&collector{front: front, spool: spooled, facts: facts, retired: &m.retired})
+}
+
+// retiredResumes are those of engines that were given up.
+type retiredResumes struct{ resumed, broken atomic.Uint64 }
+
+func (r *retiredResumes) add(s muxengine.Stats) {
+	resumed, broken := resumes(s)
+	r.resumed.Add(resumed)
+	r.broken.Add(broken)
+}
+
+// resumes counts over all muxes of the tree: each resumes what breaks below it,
+// and what it cannot resume may go on in the mux around it.
+func resumes(s muxengine.Stats) (resumed, broken uint64) {
+	resumed, broken = s.TotalResumes, s.TotalBroken
+	eachMember(s, func(m muxengine.MemberStats) {
+		if m.Nested != nil {
+			resumed += m.Nested.TotalResumes
+		}
+	})
+	return resumed, broken
 }
 
 // collector reads the engine's, the front's and the spool's own counters, so
 // that nothing is counted twice.
 type collector struct {
-	front *s3front.Handler
-	spool *spool.Spool
-	facts func() facts
+	front   *s3front.Handler
+	spool   *spool.Spool
+	facts   func() facts
+	retired *retiredResumes
 }
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -111,6 +135,7 @@ var (
 	descCalls          = describe("calls_total", "Operations on the mux; one that tries two members counts once.")
 	descFailovers      = describe("failovers_total", "Times that an operation went on to another member after a transient error.")
 	descFanoutPartials = describe("fanout_partials_total", "Writes that did not reach all members that they were meant for.")
+	descResumes        = describe("body_resumes_total", "Bodies of objects that broke off on a member, by whether they went on from another (resumed) or not (broken).", "result")
 	descApplied        = describe("applied_revision", "Revision of the document in force, 0 before the first.")
 	descRejected       = describe("rejected_revision", "Revision of the newest document if it was refused, else 0.")
 
@@ -128,7 +153,7 @@ var (
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descInFlight, descCalls, descFailovers, descFanoutPartials, descApplied, descRejected,
+		descInFlight, descCalls, descFailovers, descFanoutPartials, descResumes, descApplied, descRejected,
 		descAttempts, descTimeouts, descMemberInFlight, descMemberState, descMemberLatency,
 		descSpool, descSpoolLimit, descSpoolRefused,
 	} {
@@ -148,6 +173,9 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	emit(descCalls, counter, float64(sum.Calls))
 	emit(descFailovers, counter, float64(sum.Failovers))
 	emit(descFanoutPartials, counter, float64(sum.FanoutPartials))
+	resumed, broken := resumes(f.stats)
+	emit(descResumes, counter, float64(resumed+c.retired.resumed.Load()), "resumed")
+	emit(descResumes, counter, float64(broken+c.retired.broken.Load()), "broken")
 	applied, rejected := int64(0), int64(0)
 	if f.served != nil {
 		applied = f.served.doc.Revision

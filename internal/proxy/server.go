@@ -14,6 +14,7 @@ import (
 	"github.com/suaveplan/storagemux/internal/muxengine"
 	s3front "github.com/suaveplan/storagemux/internal/proxy/s3"
 	"github.com/suaveplan/storagemux/internal/proxy/spool"
+	"github.com/suaveplan/storagemux/internal/proxy/tracing"
 )
 
 // Options are what a Server is started with.
@@ -24,6 +25,13 @@ type Options struct {
 	// S3Address, AdminAddress and HealthAddress are HOST:PORT, port 0 for
 	// any.
 	S3Address, AdminAddress, HealthAddress string
+	// Pprof serves Go's profiles under /debug/pprof/ of the admin port.
+	Pprof bool
+	// AccessLog says which requests are logged.
+	AccessLog s3front.AccessLog
+	// Tracing sends spans of requests; nil does not. Run ends it.
+	Tracing *tracing.Tracing
+
 	// OpenAdmin serves the admin port without TLS and token, and the probes
 	// there instead of on HealthAddress. It is for loopback.
 	OpenAdmin bool
@@ -85,11 +93,14 @@ func New(opts Options) (*Server, error) {
 		opts.open = maker{scratch: spoolScratch{spooled}}.open
 	}
 	s := &Server{opts: opts, hub: newHub(), gate: &gate{}, metrics: newMetrics()}
-	s.front = s3front.New(s3front.Options{Logger: opts.Log.With("log", "access"), Metrics: s.metrics})
+	s.front = s3front.New(s3front.Options{
+		Logger: opts.Log.With("log", "access"), AccessLog: opts.AccessLog, Metrics: s.metrics,
+		Tracer: opts.Tracing.Tracer(), TraceContext: opts.Tracing.Extract,
+	})
 	s.applier = &applier{
 		log: opts.Log, hub: s.hub, front: s.front, gate: s.gate, metrics: s.metrics, open: opts.open,
 	}
-	s.applier.engine = muxengine.Options{Spool: spooled, Events: s.applier.event, IdleProbe: idleProbe}
+	s.applier.engine = muxengine.Options{Spool: spooled, Events: s.applier.event, IdleProbe: idleProbe, Tracer: opts.Tracing.Tracer()}
 	s.drains = newDrainWatch(opts.Log, s.hub, s.facts)
 	s.applier.progressed = s.drains.kick
 	s.health = &health{applied: s.applied}
@@ -122,6 +133,9 @@ func (s *Server) Listen() error {
 	probes, admin := http.NewServeMux(), http.NewServeMux()
 	admin.Handle("GET "+muxconfig.ReportPath, s.reporter)
 	admin.Handle("GET /metrics", s.metrics.handler())
+	if s.opts.Pprof {
+		profiles(admin)
+	}
 	front := &http.Server{Handler: s.gate.currentProtocol(s.front)}
 	guarded := &http.Server{Handler: s.gate.authorized(admin), TLSConfig: s.gate.adminTLS(), WriteTimeout: adminTimeout}
 	wanted := []struct {
@@ -200,6 +214,7 @@ func (s *Server) Run(ctx context.Context) error {
 	// A store can hang, in a file system for one; the process ends all the
 	// same.
 	ended := make(chan struct{})
+	tasks.Go(s.endTracing)
 	go func() {
 		s.applier.close()
 		tasks.Wait()
@@ -210,6 +225,15 @@ func (s *Server) Run(ctx context.Context) error {
 	case <-time.After(stopTimeout):
 	}
 	return err
+}
+
+// endTracing sends the spans of the requests that have ended.
+func (s *Server) endTracing() {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	if err := s.opts.Tracing.Shutdown(ctx); err != nil {
+		s.opts.Log.Warn("not all traces were sent", "error", err)
+	}
 }
 
 // stop ends the front. Without grace there is no delay, as when a port failed.

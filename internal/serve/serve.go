@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/suaveplan/storagemux/internal/proxy"
+	"github.com/suaveplan/storagemux/internal/proxy/s3"
 	"github.com/suaveplan/storagemux/internal/proxy/spool"
+	"github.com/suaveplan/storagemux/internal/proxy/tracing"
 )
 
 // Options are what serve is started with.
@@ -23,7 +25,11 @@ type Options struct {
 	S3Address, AdminAddress string
 	Spool                   spool.Options
 	DrainTimeout            time.Duration
-	Log                     *slog.Logger
+	// Pprof, AccessLog and Tracing are those of proxy.Options.
+	Pprof     bool
+	AccessLog s3.AccessLog
+	Tracing   *tracing.Tracing
+	Log       *slog.Logger
 	// Out gets one line when all is ready to be used.
 	Out io.Writer
 }
@@ -49,6 +55,7 @@ func New(opts Options) (*Serve, error) {
 		Log: opts.Log, Source: source,
 		S3Address: opts.S3Address, AdminAddress: opts.AdminAddress, OpenAdmin: true,
 		Spool: opts.Spool, DrainTimeout: opts.DrainTimeout,
+		Pprof: opts.Pprof, AccessLog: opts.AccessLog, Tracing: opts.Tracing,
 	})
 	if err != nil {
 		return nil, err

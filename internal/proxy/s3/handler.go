@@ -2,11 +2,12 @@ package s3
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/suaveplan/storagemux/internal/proxy/sigv4"
 	"github.com/suaveplan/storagemux/internal/storage"
@@ -58,6 +59,9 @@ type request struct {
 
 	stats RequestStats
 	begun bool
+	// failure is why the request failed, for the log.
+	failure error
+	span    trace.Span
 }
 
 // ServeHTTP implements http.Handler. An answer that breaks after its head was
@@ -71,6 +75,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	running := h.inFlight.Add(1)
 	defer h.inFlight.Add(-1)
+	q.startSpan()
 	defer q.finish()
 
 	header := w.Header()
@@ -186,20 +191,18 @@ func (q *request) begin(status int) {
 // fail answers with err, or cuts the connection where that is too late.
 func (q *request) fail(err error) {
 	e := toAPIError(err)
+	q.failure = err
 	q.stats.ErrorCode, q.stats.StorageCode = e.Code, string(e.StorageCode)
 	// A client that stands still has its context cancelled too, but may listen.
 	if context.Cause(q.r.Context()) != nil && e.Code != string(sigv4.CodeRequestTimeout) {
 		q.stats.Status, q.stats.Aborted = StatusClientClosed, true
-		q.log(err)
 		panic(http.ErrAbortHandler)
 	}
 	if q.begun {
 		q.stats.Aborted = true
-		q.log(err)
 		panic(http.ErrAbortHandler)
 	}
 	q.writeError(e)
-	q.log(err)
 }
 
 func (q *request) writeError(e *apiError) {
@@ -234,9 +237,8 @@ func (q *request) finish() {
 	}
 	q.stats.Duration = time.Since(q.start)
 	q.h.opts.Metrics.RequestFinished(q.stats)
-	if q.stats.ErrorCode == "" {
-		q.log(nil)
-	}
+	q.endSpan()
+	q.log()
 }
 
 // closeBody ends the reading of the body. A read that is under way hangs on the
@@ -259,38 +261,6 @@ func (q *request) flush() {
 		_ = q.client.controller.Flush()
 	}
 	q.client.clearWrite()
-}
-
-func (q *request) log(err error) {
-	level := slog.LevelDebug
-	if q.stats.Status >= http.StatusInternalServerError || q.stats.Aborted {
-		level = slog.LevelWarn
-	}
-	if q.stats.Status == StatusClientClosed {
-		level = slog.LevelDebug
-	}
-	ctx := q.r.Context()
-	if !q.h.opts.Logger.Enabled(ctx, level) {
-		return
-	}
-	attrs := []slog.Attr{
-		slog.String("requestID", q.id),
-		slog.String("operation", q.stats.Operation),
-		slog.String("key", q.target.key),
-		slog.Int("status", q.stats.Status),
-		slog.Int64("bytesOut", q.stats.BytesOut),
-		slog.Duration("duration", time.Since(q.start)),
-	}
-	if q.stats.ServedBy != "" {
-		attrs = append(attrs, slog.String("member", q.stats.ServedBy))
-	}
-	if q.stats.Aborted {
-		attrs = append(attrs, slog.Bool("aborted", true))
-	}
-	if err != nil {
-		attrs = append(attrs, slog.String("error", err.Error()))
-	}
-	q.h.opts.Logger.LogAttrs(ctx, level, "request", attrs...)
 }
 
 // servedBy notes who answered, and tells the client if that is wanted.

@@ -1,16 +1,28 @@
 package s3
 
 import (
+	"context"
 	"crypto/rand"
 	"log/slog"
+	"net/http"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Options are what a Handler keeps for life. Every zero field has a default.
 type Options struct {
-	// Logger takes one line per request: level Warn for answers of 500 and
-	// above, Debug for all others. The default discards.
+	// Logger takes at most one line per request. The default discards.
 	Logger *slog.Logger
+	// AccessLog says which requests are logged, and at which level. The
+	// default is AccessLogErrors.
+	AccessLog AccessLog
+	// Tracer makes a span of each request, named by its operation, below
+	// which the storage's lie. Nil makes none, at no cost.
+	Tracer trace.Tracer
+	// TraceContext returns the context with the trace that a client's headers
+	// name. Nil begins a trace of its own with each request.
+	TraceContext func(context.Context, http.Header) context.Context
 	// Metrics is told of every request. The default does nothing.
 	Metrics Metrics
 	// RequestID makes the id of a request. The default is 16 random hex
@@ -55,6 +67,9 @@ const StatusClientClosed = 499
 func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.AccessLog == "" {
+		o.AccessLog = AccessLogErrors
 	}
 	if o.Metrics == nil {
 		o.Metrics = noMetrics{}

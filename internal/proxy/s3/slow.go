@@ -81,9 +81,9 @@ func (q *request) writeRest(d document) error {
 // failWithin tells an error in the body of an answer that began as a success.
 func (q *request) failWithin(err error) error {
 	e := toAPIError(err)
+	q.failure = err
 	q.stats.ErrorCode, q.stats.StorageCode, q.stats.Status = e.Code, string(e.StorageCode), e.Status
 	d := q.errorDocument(e)
 	defer d.release()
-	q.log(err)
 	return q.writeRest(d)
 }
