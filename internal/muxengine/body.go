@@ -64,6 +64,9 @@ func (c *content) Open() (io.ReadCloser, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.closed {
+		return nil, errContentClosed
+	}
 	if c.reader == nil {
 		r, err := c.src.Open()
 		if err != nil {
@@ -103,13 +106,21 @@ func (c *content) widen(window int64) {
 	c.window = max(c.window, window)
 }
 
-// close frees what was kept. Readers that are still open get an error.
+// close frees what was kept. Readers that are still open get an error, also one
+// that is waiting for the client.
 func (c *content) close() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.closed = true
 	c.signal()
+	var waited io.Closer
+	if c.pulling {
+		waited, c.reader = c.reader, nil
+	}
 	c.free()
+	c.mu.Unlock()
+	if waited != nil {
+		_ = waited.Close()
+	}
 }
 
 func (c *content) free() {
@@ -122,13 +133,9 @@ func (c *content) free() {
 	}
 	if c.reader != nil {
 		_ = c.reader.Close()
-		c.reader = io.NopCloser(eofReader{})
+		c.reader = nil
 	}
 }
-
-type eofReader struct{}
-
-func (eofReader) Read([]byte) (int, error) { return 0, errContentClosed }
 
 var (
 	errContentClosed = errors.New("the request that the body belongs to has ended")
@@ -208,8 +215,9 @@ func (c *content) fromRing(p []byte, offset int64) (int, error) {
 func (c *content) pull(p []byte) (int, error) {
 	c.pulling = true
 	c.readers++
+	reader := c.reader
 	c.mu.Unlock()
-	n, err := c.reader.Read(p)
+	n, err := reader.Read(p)
 	c.mu.Lock()
 	c.readers--
 	c.pulling = false

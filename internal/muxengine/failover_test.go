@@ -609,3 +609,33 @@ func TestReadOfABodyThatIgnoresItsContextIsLeftAloneAndResumes(t *testing.T) {
 		}
 	})
 }
+
+// pipe is a body whose Read waits for the other end until it is closed.
+type pipe struct{ *io.PipeReader }
+
+func (p pipe) Open() (io.ReadCloser, error) { return p.PipeReader, nil }
+func (pipe) Size() int64                    { return -1 }
+func (pipe) Replayable() bool               { return false }
+
+func TestWriteThatEndsEarlyLetsGoOfAReadThatWaitsForTheClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1)
+		ended := make(chan error, 1)
+		r.stores[0].readBody = func(_ context.Context, body io.Reader) ([]byte, error) {
+			// A client of HTTP goes on reading after an early answer.
+			go func() {
+				_, err := body.Read(make([]byte, 1))
+				ended <- err
+			}()
+			synctest.Wait()
+			return nil, storage.Errorf(storage.CodeAccessDenied, "SetStream", "no")
+		}
+		in, out := io.Pipe()
+		defer out.Close()
+		_, err := r.SetStream(t.Context(), "k", pipe{in}, storage.SetOptions{})
+		wantCode(t, err, storage.CodeAccessDenied)
+		if err := <-ended; err == nil {
+			t.Fatal("there was nothing to read")
+		}
+	})
+}
