@@ -452,3 +452,28 @@ func TestBackendThatNobodyAsksIsProbedOnceItsCooldownIsOver(t *testing.T) {
 		wantCounts(t, r.stores, "stat", 2, 0)
 	})
 }
+
+func TestWriteWaitsNoLongerForAProbeThanForItsPlace(t *testing.T) {
+	for _, mode := range []Mode{ModeFailover, ModeMirror} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, 2, inMode(mode), withTimeout(10*time.Second))
+			r.stores[0].hang()
+			r.mustPut("k", "x")
+			time.Sleep(time.Minute)
+			began := time.Now()
+			r.mustPut("k", "x")
+			if d := time.Since(began); d != writeWait {
+				t.Fatalf("%s: it took %s", mode, d)
+			}
+			time.Sleep(time.Minute)
+			if m := r.member("a"); m.ConsecutiveFailures != 2 {
+				t.Fatalf("%s: the probe has its whole time: got %+v", mode, m)
+			}
+			r.stores[0].fail(nil)
+			r.mustPut("k", "x")
+			if m := r.member("a"); m.State != StateUp || r.stores[0].content("k") != "x" {
+				t.Fatalf("%s: got %+v", mode, m)
+			}
+		})
+	}
+}

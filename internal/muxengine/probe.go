@@ -63,6 +63,25 @@ func (st *state) idleProbe() {
 	st.armIdleProbe(now)
 }
 
+// probeBeforeWrite is probe for a write, which waits for the verdict no longer
+// than for its place: a leaf that hangs must not hold it up for a whole time limit.
+func (m *member) probeBeforeWrite(ctx context.Context, v verdict) bool {
+	alive := make(chan bool, 1)
+	if !m.state.mux.background(func(ctx context.Context) { alive <- m.probe(ctx, v) }) {
+		m.state.health.release(v)
+		return false
+	}
+	timer := time.NewTimer(writeWait)
+	defer timer.Stop()
+	select {
+	case is := <-alive:
+		return is
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
 // probe asks a leaf that is down whether it is alive, on the right v, and
 // judges it by the answer. It reports whether the leaf is.
 func (m *member) probe(ctx context.Context, v verdict) bool {

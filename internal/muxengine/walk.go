@@ -77,7 +77,7 @@ func (c *call) admit(m *member, op operation, force bool) (claim, admission) {
 		return st.waitRoom(c.ctx, op)
 	}
 	if answer == admitted && cl.health.probe && op.writes() {
-		if !m.probe(c.ctx, cl.health) {
+		if !m.probeBeforeWrite(c.ctx, cl.health) {
 			st.space.release(cl.space)
 			st.release()
 			return claim{}, isDown
