@@ -98,6 +98,28 @@ func TestManifestsBecomeADocumentWithTheDefaultsOfTheDefinitions(t *testing.T) {
 	}
 }
 
+func TestEveryModeIsServed(t *testing.T) {
+	for mode, text := range map[string]string{
+		"failover":      good,
+		"round-robin":   strings.Replace(good, "mode: failover", "mode: round-robin", 1),
+		"weighted":      strings.NewReplacer("mode: failover", "mode: weighted", "{name: disk}, {name: memory}]", "{name: disk, weight: 3}, {name: memory, weight: 0}]").Replace(good),
+		"sticky-by-key": strings.Replace(good, "mode: failover\n  keyspace: replicated", "mode: sticky-by-key\n  keyspace: spread\n  sticky: {hash: rendezvous}", 1),
+		"shield":        strings.Replace(good, "mode: failover", "mode: shield\n  onFanoutPartial: Fail", 1),
+		"mirror":        strings.Replace(good, "mode: failover", "mode: mirror", 1),
+	} {
+		dir := t.TempDir()
+		writeManifest(t, dir, "all.yaml", text)
+		d, err := renderDir(t, dir, "")
+		if err != nil {
+			t.Errorf("%s: %v", mode, err)
+			continue
+		}
+		if root := d.Mux(d.Root); root.Mode != mode {
+			t.Errorf("%s became %s", mode, root.Mode)
+		}
+	}
+}
+
 func TestAListIsUnpacked(t *testing.T) {
 	dir := t.TempDir()
 	var items strings.Builder

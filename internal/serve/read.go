@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 )
@@ -121,8 +122,14 @@ func parse(f file) ([]manifest, error) {
 		if err != nil {
 			return nil, &Problem{File: f.name, Rule: err.Error()}
 		}
+		// Kubernetes' own decoder tells whole numbers from others, which the
+		// rules of the schema do too.
 		var content map[string]any
-		if err := yaml.UnmarshalStrict(document, &content); err != nil {
+		text, err := yaml.YAMLToJSONStrict(document)
+		if err == nil {
+			err = utiljson.Unmarshal(text, &content)
+		}
+		if err != nil {
 			return nil, &Problem{File: f.name, Object: fmt.Sprintf("document %d", index), Rule: yamlRule(err)}
 		}
 		if len(content) == 0 {
