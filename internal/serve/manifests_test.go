@@ -161,7 +161,6 @@ func TestInvalidManifestsAreNamedInOneLine(t *testing.T) {
 		{"a member twice", replaced("{name: memory}]", "{name: disk}]"), "", []string{"all.yaml: StorageMux assets: spec.backends[1]: Duplicate value"}},
 		{"spread with round-robin", replaced("mode: failover\n  keyspace: replicated", "mode: round-robin\n  keyspace: spread"), "", []string{"all.yaml: StorageMux assets: spec", "must"}},
 		{"two types", replaced("{memory: {sizeLimit: 16Mi}}", "{memory: {sizeLimit: 16Mi}, file: {path: x}}"), "", []string{"all.yaml: StorageBackend memory: spec: exactly one of s3, http, file"}},
-		{"a type that is not built", replaced("{memory: {sizeLimit: 16Mi}}", "{bunny: {zone: z, auth: {type: Secret, secretRef: {name: front}}}}"), "", []string{"all.yaml: StorageMux assets: spec.backends[memory]: ", "spec.bunny is not built"}},
 		{"a claim", replaced("{path: ./data}", "{persistentVolumeClaim: {claimName: data}}"), "", []string{"spec.file.path must be set outside a cluster"}},
 		{"a name too long", replaced("{name: assets}", "{name: "+strings.Repeat("a", 41)+"}"), "", []string{"all.yaml: StorageMux aaaa", "40"}},
 		{"a reference to nothing", replaced("{name: memory}]", "{name: gone}]"), "", []string{"all.yaml: StorageMux assets: spec.backends[gone]: no StorageBackend is named gone"}},
