@@ -191,6 +191,8 @@ type Backend struct {
 	Swift  *Swift  `json:"swift,omitempty"`
 	Azure  *Azure  `json:"azure,omitempty"`
 
+	Fallback *Fallback `json:"fallback,omitempty"`
+
 	// Timeout is zero where the mux's BackendTimeout applies.
 	Timeout     Duration     `json:"timeout,omitzero"`
 	MaxInFlight int32        `json:"maxInFlight"`

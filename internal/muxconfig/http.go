@@ -15,6 +15,9 @@ type HTTP struct {
 	Auth   HTTPAuth `json:"auth"`
 	// CABundle is PEM; empty is the system's roots.
 	CABundle string `json:"caBundle,omitempty"`
+	// Guard is nil where the URL is the author's own choice of a server, and
+	// redirects are not followed.
+	Guard *Guard `json:"guard,omitempty"`
 }
 
 // Values of HTTP.Flavor.
@@ -101,6 +104,9 @@ func validateHTTP(field string, h *HTTP) error {
 	}
 	if problem := h.Auth.Problem(); problem != "" {
 		return invalid(field+".auth", "%s", problem)
+	}
+	if h.Guard != nil {
+		return validateGuard(field+".guard", h.Guard)
 	}
 	return nil
 }

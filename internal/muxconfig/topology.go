@@ -46,13 +46,24 @@ func (w *walker) mux(name, path string, chain []string) error {
 		if w.visit != nil {
 			w.visit(memberPath, mux, member)
 		}
-		if member.Mux != "" {
-			if err := w.mux(member.Mux, memberPath, chain); err != nil {
-				return err
-			}
-		} else if w.doc.Backend(member.Backend) == nil {
-			return invalid(fmt.Sprintf("muxes[%s].members[%s]", mux.Name, member.Name), "no backend is named %q", member.Backend)
+		if err := w.below(mux, member, memberPath, chain); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// below goes on from a member to what it leads into.
+func (w *walker) below(mux *Mux, member *Member, path string, chain []string) error {
+	if member.Mux != "" {
+		return w.mux(member.Mux, path, chain)
+	}
+	b := w.doc.Backend(member.Backend)
+	switch {
+	case b == nil:
+		return invalid(fmt.Sprintf("muxes[%s].members[%s]", mux.Name, member.Name), "no backend is named %q", member.Backend)
+	case b.Fallback != nil:
+		return w.mux(LadderName(b.Name), path, chain)
 	}
 	return nil
 }

@@ -125,11 +125,15 @@ func validateMux(m *Mux, released bool) error {
 	switch {
 	case m.Name == "" || m.UID == "":
 		return invalid("muxes", "each mux must have a name and a uid")
-	case !slices.Contains(Modes(), m.Mode):
+	case IsLadder(m.Name) != (m.Mode == ModeFallback):
+		return invalid(field("mode"), "%s must be the mode of the candidates of a fallback backend, and of nothing else", ModeFallback)
+	case !IsLadder(m.Name) && !slices.Contains(Modes(), m.Mode):
 		return invalid(field("mode"), "%q must be one of %v", m.Mode, Modes())
 	case m.Keyspace != KeyspaceReplicated && m.Keyspace != KeyspaceSpread:
 		return invalid(field("keyspace"), "%q must be replicated or spread", m.Keyspace)
 	case m.Keyspace == KeyspaceSpread && !ModeTakesSpread(m.Mode):
+		return invalid(field("keyspace"), "must be replicated in mode %s", m.Mode)
+	case IsLadder(m.Name) && m.Keyspace != KeyspaceReplicated:
 		return invalid(field("keyspace"), "must be replicated in mode %s", m.Mode)
 	case len(m.Members) < MinMembers(m.Mode) && !released:
 		return invalid(field("members"), "must have at least %d in mode %s", MinMembers(m.Mode), m.Mode)
@@ -214,7 +218,7 @@ func validateBackends(d *Document) error {
 		case b.HealthCheck != nil && (b.HealthCheck.Interval <= 0 || b.HealthCheck.Timeout <= 0):
 			return invalid(field+".healthCheck", "interval and timeout must be above zero")
 		}
-		if err := validateBackendType(field, b); err != nil {
+		if err := validateBackendType(d, field, b); err != nil {
 			return err
 		}
 		uids[b.UID] = true
@@ -222,7 +226,7 @@ func validateBackends(d *Document) error {
 	return nil
 }
 
-func validateBackendType(field string, b *Backend) error {
+func validateBackendType(d *Document, field string, b *Backend) error {
 	types := 0
 	if b.S3 != nil {
 		types++
@@ -271,6 +275,12 @@ func validateBackendType(field string, b *Backend) error {
 		types++
 		if b.Memory.SizeLimit < 1 {
 			return invalid(field+".memory.sizeLimit", "must be at least 1 byte")
+		}
+	}
+	if b.Fallback != nil {
+		types++
+		if err := validateFallback(d, field+".fallback", b); err != nil {
+			return err
 		}
 	}
 	if types != 1 {

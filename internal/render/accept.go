@@ -11,6 +11,7 @@ import (
 var builtTypes = []v1alpha1.BackendType{
 	v1alpha1.BackendTypeS3, v1alpha1.BackendTypeHTTP, v1alpha1.BackendTypeFile, v1alpha1.BackendTypeMemory,
 	v1alpha1.BackendTypeBunny, v1alpha1.BackendTypeSwift, v1alpha1.BackendTypeAzure,
+	v1alpha1.BackendTypeFallback,
 }
 
 // muxRules are asked in order; the first that refuses decides.
@@ -23,6 +24,7 @@ var muxRules = []func(Facts) Verdict{
 // AcceptMux says whether the mux can be served at all, from its spec and those
 // of the muxes in it. It does not ask whether what they refer to exists.
 func AcceptMux(f Facts) Verdict {
+	f = withCandidates(f)
 	for _, rule := range muxRules {
 		if v := rule(f); !v.OK {
 			return v
@@ -92,6 +94,10 @@ func AcceptBackend(b *v1alpha1.StorageBackend, standalone bool) Verdict {
 		return refuse(v1alpha1.ReasonPathNotInCluster, "spec.file.path is for storagemux serve; in a cluster spec.file.persistentVolumeClaim must be set")
 	case b.Spec.File != nil && b.Spec.File.PersistentVolumeClaim != nil && standalone:
 		return refuse(v1alpha1.ReasonInvalid, "spec.file.path must be set outside a cluster, in place of persistentVolumeClaim")
+	case b.Spec.Fallback != nil:
+		if v := acceptFallback(b, standalone); !v.OK {
+			return v
+		}
 	}
 	return Verdict{OK: true, Reason: v1alpha1.ReasonAccepted, Message: "the spec is valid"}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/suaveplan/storagemux/api/v1alpha1"
@@ -21,7 +22,7 @@ const (
 
 // ResolveBackend says whether all that b refers to exists and can be used.
 func ResolveBackend(b *v1alpha1.StorageBackend, f Facts) Verdict {
-	_, v := wireBackend(b, f)
+	_, v := wireBackend(b, withCandidates(f))
 	return v
 }
 
@@ -51,6 +52,8 @@ func wireBackend(b *v1alpha1.StorageBackend, f Facts) (muxconfig.Backend, Verdic
 		var refused Verdict
 		if wire.HTTP, refused = wireHTTP(b.Spec.HTTP, f); wire.HTTP == nil {
 			v = refused
+		} else if ladder, _, inline := strings.Cut(b.Name, "/"); inline && f.Backends[ladder] != nil {
+			wire.HTTP.Guard = guardOf(f.Backends[ladder], f.Standalone)
 		}
 	case b.Spec.Bunny != nil:
 		var refused Verdict
@@ -82,6 +85,11 @@ func wireBackend(b *v1alpha1.StorageBackend, f Facts) (muxconfig.Backend, Verdic
 		wire.Memory = &muxconfig.Memory{SizeLimit: defaultMemory}
 		if limit := b.Spec.Memory.SizeLimit; limit != nil {
 			wire.Memory.SizeLimit = limit.Value()
+		}
+	case b.Spec.Fallback != nil:
+		var refused Verdict
+		if wire.Fallback, refused = wireFallback(b, f); wire.Fallback == nil {
+			v = refused
 		}
 	}
 	return wire, v

@@ -56,8 +56,11 @@ func (a *assembly) freeze() {
 	a.wire, a.slots = *a.stored, nil
 	for _, member := range a.stored.Members {
 		s := slot{member: member, backend: a.tree.storedBackend(&member)}
-		if member.Mux != "" {
+		switch {
+		case member.Mux != "":
 			a.tree.gatherStored(member.Mux)
+		case s.backend != nil && s.backend.Fallback != nil:
+			a.tree.gatherStored(muxconfig.LadderName(member.Backend))
 		}
 		object := a.tree.current(&member)
 		if object != nil && (object.GetDeletionTimestamp() != nil || member.Drain != nil) {
@@ -149,7 +152,20 @@ func (a *assembly) serveBackend(member muxconfig.Member, b *v1alpha1.StorageBack
 		}
 		wire = *a.tree.storedBackend(&member)
 	}
+	if wire.Fallback != nil && !a.ladderWorks(member, b) {
+		return
+	}
 	a.slots = append(a.slots, slot{member: member, backend: &wire})
+}
+
+// ladderWorks gathers the candidates of a fallback backend and reports whether
+// there are any that can be used.
+func (a *assembly) ladderWorks(member muxconfig.Member, b *v1alpha1.StorageBackend) bool {
+	works := a.tree.gather(ladder(a.tree.facts, b)).usable()
+	if !works {
+		a.problem(member, v1alpha1.ReasonTooFewBackends, "%s has no candidate that can be used", describe(&member))
+	}
+	return works
 }
 
 // unlisted takes in a member that the spec does not list any more, at its old
@@ -173,6 +189,9 @@ func (a *assembly) goOn(index int, member muxconfig.Member, object metav1.Object
 		return // nothing is left in it
 	}
 	s := slot{member: member, backend: a.tree.storedBackend(&member), leaving: a.leave(member, object)}
+	if s.backend != nil && s.backend.Fallback != nil {
+		a.tree.gatherStored(muxconfig.LadderName(member.Backend))
+	}
 	a.slots = slices.Insert(a.slots, index, s)
 }
 
@@ -197,7 +216,11 @@ func (a *assembly) storedMember(name string) *muxconfig.Member {
 }
 
 func (a *assembly) problem(member muxconfig.Member, reason, format string, args ...any) {
-	a.tree.problems = append(a.tree.problems, refuse(reason, a.prefix+"spec.backends["+member.Name+"]: "+format, args...))
+	place := "spec.backends[" + member.Name + "]: "
+	if muxconfig.IsLadder(a.wire.Name) {
+		place = "spec.fallback.uri: "
+	}
+	a.tree.problems = append(a.tree.problems, refuse(reason, a.prefix+place+format, args...))
 }
 
 // describe names the resource behind a member.

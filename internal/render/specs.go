@@ -51,6 +51,9 @@ func (w *specWalk) member(member *v1alpha1.Member, parent string, chain []string
 		w.visit(path, kind, name)
 	}
 	if kind != v1alpha1.MemberKindStorageMux {
+		if b := w.facts.Backends[name]; b != nil && b.Spec.Fallback != nil {
+			return w.mux(ladder(w.facts, b), path, chain)
+		}
 		return pass
 	}
 	nested := w.facts.mux(name)
@@ -68,6 +71,17 @@ func (f Facts) mux(name string) *v1alpha1.StorageMux {
 	return f.Muxes[name]
 }
 
+// backend returns the StorageBackend of that name, or with the bucket of that
+// BucketKey, or nil.
+func (f Facts) backend(name string) *v1alpha1.StorageBackend {
+	if bucket, is := strings.CutPrefix(name, BucketKey("")); is {
+		if name, _ = withBucket(f, bucket); name == "" {
+			return nil
+		}
+	}
+	return f.Backends[name]
+}
+
 // held reports whether the stored document has the mux with this UID.
 func (f Facts) held(uid string) bool {
 	return f.Stored != nil && slices.ContainsFunc(f.Stored.Muxes, func(m muxconfig.Mux) bool { return m.UID == uid })
@@ -75,8 +89,11 @@ func (f Facts) held(uid string) bool {
 
 // prefixOf begins what is said of a mux in the topology of another.
 func prefixOf(f Facts, mux *v1alpha1.StorageMux) string {
-	if mux.Name == f.Mux.Name {
+	switch backend, isLadder := strings.CutPrefix(mux.Name, muxconfig.LadderName("")); {
+	case isLadder:
+		return v1alpha1.KindStorageBackend + " " + backend + ": "
+	case mux.Name == f.Mux.Name:
 		return ""
 	}
-	return "StorageMux " + mux.Name + ": "
+	return v1alpha1.KindStorageMux + " " + mux.Name + ": "
 }

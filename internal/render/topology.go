@@ -167,8 +167,8 @@ func (t *topology) places() map[string][]string {
 	stored := t.facts.Stored
 	places := map[string][]string{stored.Root: {""}}
 	_ = muxconfig.Walk(stored, func(path string, _ *muxconfig.Mux, member *muxconfig.Member) {
-		if member.Mux != "" {
-			places[member.Mux] = append(places[member.Mux], path)
+		if below := stored.Below(member); below != nil {
+			places[below.Name] = append(places[below.Name], path)
 		}
 	})
 	return places
@@ -217,6 +217,9 @@ func (t *topology) add(doc *muxconfig.Document, name string, drains []Drain, bac
 		if known, ok := backends[s.backend.Name]; !ok || known.leaving != nil && s.leaving == nil {
 			backends[s.backend.Name] = s
 		}
+		if s.backend.Fallback != nil {
+			t.add(doc, muxconfig.LadderName(s.backend.Name), drains, backends, seen)
+		}
 	}
 	doc.Muxes = append(doc.Muxes, wire)
 }
@@ -225,7 +228,7 @@ func (t *topology) add(doc *muxconfig.Document, name string, drains []Drain, bac
 // that doc does not hold.
 func (t *topology) released(doc *muxconfig.Document) []muxconfig.Released {
 	var released []muxconfig.Released
-	EachListed(t.facts.Mux, t.facts.mux, func(object *muxconfig.Member) bool {
+	EachListed(t.facts.Mux, t.facts.mux, t.facts.backend, func(object *muxconfig.Member) bool {
 		found := t.object(object)
 		if found == nil {
 			return false
@@ -251,26 +254,55 @@ func holds(doc *muxconfig.Document, member *muxconfig.Member, uid string) bool {
 	return b != nil && b.UID == uid
 }
 
-// EachListed calls visit for what the specs of root, and of the muxes in it,
-// list: as a member that names a backend or a mux. It goes into a mux, once,
-// where find knows it and visit reports true.
-func EachListed(root *v1alpha1.StorageMux, find func(name string) *v1alpha1.StorageMux, visit func(*muxconfig.Member) bool) {
+// EachListed calls visit for what the specs of root, and of the muxes and fallback
+// backends in it, list: as a member that names a backend or a mux. It goes into a
+// mux or a fallback backend, once, where one of the functions knows it and visit
+// reports true.
+func EachListed(root *v1alpha1.StorageMux, findMux func(name string) *v1alpha1.StorageMux,
+	findBackend func(name string) *v1alpha1.StorageBackend, visit func(*muxconfig.Member) bool,
+) {
 	seen := map[string]bool{root.Name: true}
 	for queue := []*v1alpha1.StorageMux{root}; len(queue) > 0; queue = queue[1:] {
 		for i := range queue[0].Spec.Backends {
 			spec := &queue[0].Spec.Backends[i]
 			kind, name := spec.Target()
-			if kind != v1alpha1.MemberKindStorageMux {
-				visit(&muxconfig.Member{Name: spec.Name, Backend: name})
-				continue
+			member := &muxconfig.Member{Name: spec.Name, Backend: name}
+			var below *v1alpha1.StorageMux
+			if kind == v1alpha1.MemberKindStorageMux {
+				member.Backend, member.Mux = "", name
+				below = findMux(name)
+			} else if b := findBackend(name); b != nil && b.Spec.Fallback != nil {
+				below = listOf(b, findBackend)
 			}
-			if !visit(&muxconfig.Member{Name: spec.Name, Mux: name}) || seen[name] {
-				continue
-			}
-			seen[name] = true
-			if nested := find(name); nested != nil {
-				queue = append(queue, nested)
+			if visit(member) && below != nil && !seen[below.Name] {
+				seen[below.Name] = true
+				queue = append(queue, below)
 			}
 		}
 	}
 }
+
+// listOf returns a fallback backend as a mux that lists what its candidates name.
+// For a bucket, findBackend is asked for "bucket/" and its name.
+func listOf(b *v1alpha1.StorageBackend, findBackend func(name string) *v1alpha1.StorageBackend) *v1alpha1.StorageMux {
+	backends, muxes, buckets := References(b)
+	for _, bucket := range buckets {
+		if found := findBackend(BucketKey(bucket)); found != nil {
+			backends = append(backends, found.Name)
+		}
+	}
+	list := &v1alpha1.StorageMux{}
+	list.Name = muxconfig.LadderName(b.Name)
+	add := func(kind v1alpha1.MemberKind, names []string) {
+		for _, name := range names {
+			list.Spec.Backends = append(list.Spec.Backends, v1alpha1.Member{Name: name, Ref: &v1alpha1.MemberReference{Kind: kind, Name: name}})
+		}
+	}
+	add(v1alpha1.MemberKindStorageBackend, backends)
+	add(v1alpha1.MemberKindStorageMux, muxes)
+	return list
+}
+
+// BucketKey is what stands, in place of a name, for the one StorageBackend with
+// that bucket. No resource can have it as its name.
+func BucketKey(bucket string) string { return "bucket/" + bucket }
