@@ -68,6 +68,16 @@ func CandidateUID(uid, member string) string { return uid + "/" + member }
 // resource by itself.
 func IsCandidate(backend string) bool { return strings.Contains(backend, "/") }
 
+// Member returns the member of that name, or nil.
+func (m *Mux) Member(name string) *Member {
+	for i := range m.Members {
+		if m.Members[i].Name == name {
+			return &m.Members[i]
+		}
+	}
+	return nil
+}
+
 // Below returns the mux that a member leads into: the one it names, or the one
 // that stands for its fallback backend. It is nil for a leaf.
 func (d *Document) Below(member *Member) *Mux {

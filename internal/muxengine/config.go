@@ -138,6 +138,9 @@ type Member struct {
 	// into a file system that hangs do. The engine then leaves such calls
 	// alone when their time is up; they stay counted as in flight.
 	MayBlock bool
+	// Composed says that the leaf is made of stores that have attempts of their
+	// own: it is not asked again in place.
+	Composed bool
 	// HealthCheck is the active check of a leaf; without an Interval there
 	// is none.
 	HealthCheck HealthCheck

@@ -124,7 +124,9 @@ func newMember(n *node, cfg *Member, index uint8, stateOf func(id string) *state
 	default:
 		m.leaf = s
 		m.caps = s.Capabilities()
-		m.retry = newRetrier(n.cfg.Retry)
+		if !cfg.Composed {
+			m.retry = newRetrier(n.cfg.Retry)
+		}
 	}
 	return m
 }

@@ -112,7 +112,7 @@ func (a *applier) apply(ctx context.Context, doc *muxconfig.Document) error {
 	if next.stores, err = openStores(ctx, doc, old, a.open); err != nil {
 		return err
 	}
-	if next.mux, err = a.runMux(doc, before, next.stores); err != nil {
+	if err = a.runMux(next, before); err != nil {
 		closeStores(next.stores.retired(old))
 		return err
 	}
@@ -142,6 +142,7 @@ func (a *applier) apply(ctx context.Context, doc *muxconfig.Document) error {
 		if before.mux != nil && before.mux != next.mux {
 			a.giveUp(before.mux)
 		}
+		closeHolders(before.ladders.retired(next.ladders))
 		a.letGo(old.retired(next.stores))
 	}
 	return nil
@@ -153,18 +154,31 @@ func (a *applier) letGo(gone []*store) {
 	a.closing.Go(func() { closeStores(gone) })
 }
 
-// runMux makes the engine serve doc: the one that runs, which keeps its state,
-// or a new one. It returns nil where the root has too few members.
-func (a *applier) runMux(doc *muxconfig.Document, before *served, clients stores) (*muxengine.Mux, error) {
-	config, ok := topology(doc, clients.byName(doc))
-	switch {
-	case !ok:
-		return nil, nil
-	case before != nil && before.mux != nil:
-		return before.mux, before.mux.Apply(config)
-	default:
-		return muxengine.New(config, a.engine)
+// runMux makes the engine serve the document of next from its stores: the one that
+// runs, which keeps its state, or a new one. There is none where the root has too
+// few members.
+func (a *applier) runMux(next, before *served) error {
+	t := &topologist{doc: next.doc, stores: next.stores.byName(next.doc)}
+	old := ladders(nil)
+	if before != nil {
+		old = before.ladders
 	}
+	var err error
+	if next.ladders, err = a.openLadders(next.doc, t, old); err != nil {
+		return err
+	}
+	config, works, err := t.topology()
+	switch {
+	case err != nil || !works:
+	case before != nil && before.mux != nil:
+		next.mux, err = before.mux, before.mux.Apply(config)
+	default:
+		next.mux, err = muxengine.New(config, a.engine)
+	}
+	if err != nil {
+		closeHolders(next.ladders.retired(old))
+	}
+	return err
 }
 
 // giveUp ends a mux and keeps its figures, so that totals never fall.
@@ -192,11 +206,12 @@ func (a *applier) retryRefused(ctx context.Context) {
 	if len(changed) == 0 {
 		return
 	}
-	if next.mux, err = a.runMux(now.doc, now, next.stores); err != nil {
+	if err = a.runMux(&next, now); err != nil {
 		closeStores(next.stores.retired(now.stores))
 		return
 	}
 	a.served.Store(&next)
+	closeHolders(now.ladders.retired(next.ladders))
 	a.letGo(changed)
 	a.log.Info("credentials that were refused are in use now", "backends", len(changed))
 	a.hub.changed()
@@ -227,6 +242,7 @@ func (a *applier) close() {
 		if now.mux != nil {
 			now.mux.Close()
 		}
+		closeHolders(now.ladders.retired(nil))
 		a.letGo(now.stores.retired(nil))
 	}
 	a.closing.Wait()

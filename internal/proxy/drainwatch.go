@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/suaveplan/storagemux/internal/muxconfig"
-	"github.com/suaveplan/storagemux/internal/muxengine"
 	"github.com/suaveplan/storagemux/internal/storage"
 )
 
@@ -119,8 +118,7 @@ func (w *drainWatch) look(ctx context.Context) {
 	if f.served == nil {
 		return
 	}
-	figures := map[string]muxengine.MemberStats{}
-	eachMember(f.stats, func(m muxengine.MemberStats) { figures[m.ID] = m })
+	figures := f.figures()
 	draining := map[drainKey]bool{}
 	for i := range f.served.members {
 		p := &f.served.members[i]
@@ -288,7 +286,7 @@ func storesUnder(s *served, p *place) []storage.Storage {
 	var list []storage.Storage
 	for i := range s.members {
 		leaf := &s.members[i]
-		if leaf.backend != nil && (leaf.path == p.path || strings.HasPrefix(leaf.path, p.path+"/")) {
+		if leaf.backend != nil && leaf.backend.Fallback == nil && (leaf.path == p.path || strings.HasPrefix(leaf.path, p.path+"/")) {
 			list = append(list, s.stores[leaf.backend.UID].Storage)
 		}
 	}

@@ -186,7 +186,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	emit(descApplied, gauge, float64(applied))
 	emit(descRejected, gauge, float64(rejected))
 
-	eachMember(f.stats, func(m muxengine.MemberStats) {
+	f.eachMember(func(m muxengine.MemberStats) {
 		emit(descAttempts, counter, float64(m.Hits), m.Path, "hit")
 		emit(descAttempts, counter, float64(m.Misses), m.Path, "miss")
 		emit(descAttempts, counter, float64(m.Errors), m.Path, "error")

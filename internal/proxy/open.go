@@ -80,8 +80,13 @@ func httpConfig(b *muxconfig.Backend) http.Config {
 	for name, value := range b.HTTP.Auth.Headers {
 		auth.Headers[name] = value.Reveal()
 	}
+	var guard *http.Guard
+	if g := b.HTTP.Guard; g != nil {
+		guard = &http.Guard{Hosts: g.Hosts, AllowPrivate: g.AllowPrivate}
+	}
 	return http.Config{
-		URL: b.HTTP.URL, Flavor: http.Flavor(b.HTTP.Flavor), Auth: auth,
+		Guard: guard,
+		URL:   b.HTTP.URL, Flavor: http.Flavor(b.HTTP.Flavor), Auth: auth,
 		CABundle:    []byte(b.HTTP.CABundle),
 		MaxInFlight: int(b.MaxInFlight),
 	}

@@ -31,8 +31,7 @@ func (f facts) report() *muxconfig.Report {
 	}
 	doc := f.served.doc
 	r.Applied = &muxconfig.Applied{Revision: doc.Revision, Transitions: doc.Transitions, Hash: doc.Hash}
-	figures := map[string]muxengine.MemberStats{}
-	eachMember(f.stats, func(m muxengine.MemberStats) { figures[m.ID] = m })
+	figures := f.figures()
 	for i := range f.served.members {
 		p := &f.served.members[i]
 		if stats, ok := figures[p.id()]; ok {
@@ -52,6 +51,34 @@ func eachMember(s muxengine.Stats, visit func(muxengine.MemberStats)) {
 	}
 }
 
+// figures are those of every member, by its id.
+func (f facts) figures() map[string]muxengine.MemberStats {
+	figures := map[string]muxengine.MemberStats{}
+	f.eachMember(func(m muxengine.MemberStats) { figures[m.ID] = m })
+	return figures
+}
+
+// eachMember calls visit for every member, also for the candidates of fallback
+// backends and what is in them.
+func (f facts) eachMember(visit func(muxengine.MemberStats)) {
+	eachMember(f.stats, visit)
+	if f.served == nil {
+		return
+	}
+	for i := range f.served.members {
+		p := &f.served.members[i]
+		if p.backend == nil || p.backend.Fallback == nil || f.served.ladders[p.backend.UID] == nil {
+			continue
+		}
+		for _, holder := range f.served.ladders[p.backend.UID].holders {
+			eachMember(holder.Stats(), func(m muxengine.MemberStats) {
+				m.ID, m.Path = muxconfig.JoinPath(p.path, m.ID), muxconfig.JoinPath(p.path, m.Path)
+				visit(m)
+			})
+		}
+	}
+}
+
 func (f facts) member(p *place, s muxengine.MemberStats) muxconfig.MemberReport {
 	m := muxconfig.MemberReport{
 		Path: p.path, Backend: p.member.Backend, Mux: p.member.Mux, UID: p.uid(),
@@ -65,6 +92,8 @@ func (f facts) member(p *place, s muxengine.MemberStats) muxconfig.MemberReport 
 		m.LastError = &muxconfig.MemberError{Code: string(s.LastError.Code), Message: s.LastError.Message}
 	}
 	switch {
+	case p.backend != nil && p.backend.Fallback != nil:
+		m.Capabilities = wireCapabilities(f.served.ladders[p.backend.UID].Capabilities())
 	case p.backend != nil:
 		client := f.served.stores[p.backend.UID]
 		m.Capabilities, m.Refused = wireCapabilities(client.Capabilities()), client.refused

@@ -9,6 +9,8 @@ import (
 type served struct {
 	doc    *muxconfig.Document
 	stores stores
+	// ladders are the fallback backends.
+	ladders ladders
 	// mux is nil while the root has too few members.
 	mux         *muxengine.Mux
 	generations generations

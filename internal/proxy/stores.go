@@ -35,7 +35,9 @@ func (s stores) byName(doc *muxconfig.Document) map[string]storage.Storage {
 	named := make(map[string]storage.Storage, len(doc.Backends))
 	for i := range doc.Backends {
 		b := &doc.Backends[i]
-		named[b.Name] = s[b.UID].Storage
+		if one := s[b.UID]; one != nil {
+			named[b.Name] = one.Storage
+		}
 	}
 	return named
 }
@@ -60,6 +62,9 @@ func openStores(ctx context.Context, doc *muxconfig.Document, old stores, open o
 	refusals := make([]*muxconfig.MemberError, len(doc.Backends))
 	for i := range doc.Backends {
 		b := &doc.Backends[i]
+		if b.Fallback != nil {
+			continue // it is made of the others
+		}
 		settings, err := settingsOf(b)
 		before := old[b.UID]
 		if err == nil && before != nil && before.settings == settings {
@@ -108,7 +113,10 @@ func settingsOf(b *muxconfig.Backend) ([sha256.Size]byte, error) {
 func (s stores) resize(doc *muxconfig.Document) {
 	for i := range doc.Backends {
 		b := &doc.Backends[i]
-		if store, ok := s[b.UID].Storage.(interface{ Resize(sizeLimit int64) }); ok && b.Memory != nil {
+		if b.Memory == nil {
+			continue
+		}
+		if store, ok := s[b.UID].Storage.(interface{ Resize(sizeLimit int64) }); ok {
 			store.Resize(b.Memory.SizeLimit)
 		}
 	}

@@ -1,32 +1,35 @@
 package proxy
 
 import (
+	"time"
+
 	"github.com/suaveplan/storagemux/internal/muxconfig"
 	"github.com/suaveplan/storagemux/internal/muxengine"
 	"github.com/suaveplan/storagemux/internal/storage"
 )
 
-// topology makes the engine's configuration of a valid document and the stores
-// of its backends, by name. It reports false if the root has fewer members
+// topology makes the engine's configuration of a valid document. It reports false if the root has fewer members
 // than its mode needs, as after a forced removal: then there is nothing to run.
-func topology(doc *muxconfig.Document, stores map[string]storage.Storage) (muxengine.Config, bool) {
-	t := topologist{doc: doc, stores: stores}
-	root := doc.Mux(doc.Root)
-	if !works(root) {
-		return muxengine.Config{}, false
+func (t *topologist) topology() (config muxengine.Config, works bool, err error) {
+	root := t.doc.Mux(t.doc.Root)
+	if !hasEnough(root) {
+		return muxengine.Config{}, false, nil
 	}
-	return t.mux(root, ""), true
+	config, err = t.mux(root, "")
+	return config, true, err
 }
 
-// works reports whether m has the members that its mode needs.
-func works(m *muxconfig.Mux) bool { return len(m.Members) >= muxconfig.MinMembers(m.Mode) }
+// hasEnough reports whether m has the members that its mode needs.
+func hasEnough(m *muxconfig.Mux) bool { return len(m.Members) >= muxconfig.MinMembers(m.Mode) }
 
 type topologist struct {
-	doc    *muxconfig.Document
+	doc *muxconfig.Document
+	// stores are those of the backends that are no ladders, by name.
 	stores map[string]storage.Storage
+	ladder func(*muxconfig.Backend) (*ladder, error)
 }
 
-func (t *topologist) mux(m *muxconfig.Mux, path string) muxengine.Config {
+func (t *topologist) mux(m *muxconfig.Mux, path string) (muxengine.Config, error) {
 	config := muxengine.Config{
 		Name:           m.Name,
 		Mode:           muxengine.Mode(m.Mode),
@@ -47,12 +50,16 @@ func (t *topologist) mux(m *muxconfig.Mux, path string) muxengine.Config {
 		Members:         make([]muxengine.Member, 0, len(m.Members)),
 	}
 	for i := range m.Members {
-		config.Members = append(config.Members, t.member(&m.Members[i], path))
+		member, err := t.member(&m.Members[i], path)
+		if err != nil {
+			return muxengine.Config{}, err
+		}
+		config.Members = append(config.Members, member)
 	}
-	return config
+	return config, nil
 }
 
-func (t *topologist) member(m *muxconfig.Member, parent string) muxengine.Member {
+func (t *topologist) member(m *muxconfig.Member, parent string) (muxengine.Member, error) {
 	path := muxconfig.JoinPath(parent, m.Name)
 	member := muxengine.Member{Name: m.Name, Drain: drain(m.Drain)}
 	if m.Weight != nil {
@@ -62,24 +69,48 @@ func (t *topologist) member(m *muxconfig.Member, parent string) muxengine.Member
 	if m.Mux != "" {
 		nested := t.doc.Mux(m.Mux)
 		member.ID = memberID(path, nested.UID)
-		if works(nested) {
-			config := t.mux(nested, path)
-			member.Mux = &config
-		} else {
+		if !hasEnough(nested) {
 			member.Storage = nothing{}
+			return member, nil
 		}
-		return member
+		config, err := t.mux(nested, path)
+		member.Mux = &config
+		return member, err
 	}
 	b := t.doc.Backend(m.Backend)
 	member.ID = memberID(path, b.UID)
-	member.Storage = t.stores[b.Name]
-	member.Timeout = b.Timeout.Std()
+	if b.Fallback != nil {
+		l, err := t.ladder(b)
+		if err != nil {
+			return muxengine.Member{}, err
+		}
+		member.Storage, member.Timeout, member.Composed = l.Storage, l.timeout, true
+	} else {
+		member.Storage, member.Timeout = t.stores[b.Name], b.Timeout.Std()
+	}
 	member.MaxInFlight = int(b.MaxInFlight)
 	member.MayBlock = b.File != nil
 	if check := b.HealthCheck; check != nil {
 		member.HealthCheck = muxengine.HealthCheck{Interval: check.Interval.Std(), Timeout: check.Timeout.Std()}
 	}
-	return member
+	return member, nil
+}
+
+// timeout is how long a call of a member may take when all that it may ask one
+// after another take their time; otherwise is the limit of leaves without one.
+func (t *topologist) timeout(m *muxconfig.Member, otherwise time.Duration) time.Duration {
+	below := t.doc.Below(m)
+	if below == nil {
+		if limit := t.doc.Backend(m.Backend).Timeout.Std(); limit > 0 {
+			return limit
+		}
+		return otherwise
+	}
+	total := ladderMargin
+	for i := range below.Members {
+		total += t.timeout(&below.Members[i], below.BackendTimeout.Std())
+	}
+	return total
 }
 
 // memberID is the identity of a member's runtime state: the same resource at

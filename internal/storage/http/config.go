@@ -18,6 +18,12 @@ type Config struct {
 	// CABundle holds PEM certificates that are trusted instead of the
 	// system's; empty means the system's.
 	CABundle []byte
+	// Query is sent with each request, as it stands: that of a URL which is
+	// signed, for one.
+	Query string
+	// Guard limits whom the store may be in touch with; nil leaves that to the
+	// URL, and follows no redirect.
+	Guard *Guard
 	// MaxInFlight is how many requests are expected at once; 0 is 512.
 	MaxInFlight int
 }

@@ -23,6 +23,8 @@ type Storage struct {
 	flavor     Flavor
 	auth       http.Header
 	transport  *http.Transport
+	guard      *Guard
+	query      string
 	making     chan struct{}  // held by who makes folders
 	tmpMade    atomic.Bool    // the folder of temporary files is there
 	background sync.WaitGroup // removals of temporary files
@@ -49,7 +51,16 @@ func New(cfg Config) (*Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Storage{base: base, flavor: cfg.Flavor, auth: cfg.Auth.header(), transport: transport, making: make(chan struct{}, 1)}
+	if cfg.Guard != nil {
+		if err := cfg.Guard.allows(base); err != nil {
+			return nil, refused("New", "", err)
+		}
+		cfg.Guard.protect(transport)
+	}
+	s := &Storage{
+		base: base, flavor: cfg.Flavor, auth: cfg.Auth.header(), transport: transport,
+		guard: cfg.Guard, query: cfg.Query, making: make(chan struct{}, 1),
+	}
 	s.Uploads = staged.New(s, s.storable)
 	return s, nil
 }
@@ -120,7 +131,13 @@ func (s *Storage) sendOnce(ctx context.Context, r *request) (*http.Response, err
 		req.Body = r.content.Reader(r.source)
 	}
 	resp, err := s.transport.RoundTrip(req)
+	if err == nil && s.guard != nil {
+		resp, err = s.follow(req, resp)
+	}
 	if err != nil {
+		if stopped := refused(r.op, r.path, err); stopped != nil {
+			return nil, stopped
+		}
 		return nil, wire.Unanswered(ctx, r.op, r.path, err, r.write && r.content.Sent())
 	}
 	return resp, nil
@@ -133,6 +150,7 @@ func (s *Storage) url(path string) *url.URL {
 	u := *s.base
 	u.Path += path
 	u.RawPath = string(wire.AppendEscaped(nil, u.Path, true))
+	u.RawQuery = s.query
 	return &u
 }
 
