@@ -20,6 +20,7 @@ var commands = []command{
 	operatorCommand,
 	proxyCommand,
 	serveCommand,
+	uriCommand,
 	versionCommand,
 }
 

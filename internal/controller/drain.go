@@ -60,6 +60,14 @@ func (s *shared) gatherDrain(ctx context.Context, d inDrain) (*status.Drain, err
 	for i := range list.Items {
 		muxes[list.Items[i].Name] = &list.Items[i]
 	}
+	backends := &v1alpha1.StorageBackendList{}
+	if err := s.live.List(ctx, backends, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("list the StorageBackends of namespace %s: %w", namespace, err)
+	}
+	near := vicinity{muxes, map[string]*v1alpha1.StorageBackend{}}
+	for i := range backends.Items {
+		near.backends[backends.Items[i].Name] = &backends.Items[i]
+	}
 	drain := &status.Drain{}
 	var blocked, busy []string
 	for i := range list.Items {
@@ -68,7 +76,7 @@ func (s *shared) gatherDrain(ctx context.Context, d inDrain) (*status.Drain, err
 			continue // its proxies go with it
 		}
 		proxies := s.proxiesOf(client.ObjectKeyFromObject(mux), pods[mux.Name])
-		hold := d.heldBy(mux, muxes, documents[mux.Name].wire(), proxies)
+		hold := d.heldBy(mux, near, documents[mux.Name].wire(), proxies)
 		if !hold.any() {
 			continue
 		}
@@ -96,11 +104,11 @@ func (h hold) any() bool { return h.document || len(h.pods) > 0 }
 
 // heldBy judges one mux, among all of the namespace. Without a document there
 // are no proxies to wait for.
-func (d inDrain) heldBy(mux *v1alpha1.StorageMux, muxes map[string]*v1alpha1.StorageMux, doc *muxconfig.Document, proxies []status.Proxy) hold {
+func (d inDrain) heldBy(mux *v1alpha1.StorageMux, near vicinity, doc *muxconfig.Document, proxies []status.Proxy) hold {
 	if doc == nil {
 		return hold{}
 	}
-	listed := d.listed(mux, muxes, doc)
+	listed := d.listed(mux, near, doc)
 	if d.in(doc) || listed && !releasedFrom(doc, d.object.GetName(), d.uid()) {
 		return hold{document: true}
 	}
@@ -127,15 +135,27 @@ func (d inDrain) in(doc *muxconfig.Document) bool {
 	return held != nil && held.UID == d.uid()
 }
 
-// listed reports whether the spec of mux names d, itself or through muxes that
-// doc has not let go of.
-func (d inDrain) listed(mux *v1alpha1.StorageMux, muxes map[string]*v1alpha1.StorageMux, doc *muxconfig.Document) bool {
+// vicinity is what else there is in a namespace, by name.
+type vicinity struct {
+	muxes    map[string]*v1alpha1.StorageMux
+	backends map[string]*v1alpha1.StorageBackend
+}
+
+func (v vicinity) facts() render.Facts { return render.Facts{Muxes: v.muxes, Backends: v.backends} }
+
+// listed reports whether the spec of mux names d, itself or through muxes and
+// fallback backends that doc has not let go of.
+func (d inDrain) listed(mux *v1alpha1.StorageMux, near vicinity, doc *muxconfig.Document) bool {
 	found := false
-	find := func(name string) *v1alpha1.StorageMux { return muxes[name] }
-	render.EachListed(mux, find, func(member *muxconfig.Member) bool {
+	render.EachListed(mux, near.facts().FindMux, near.facts().FindBackend, func(member *muxconfig.Member) bool {
 		found = found || member.Backend == d.member.Backend && member.Mux == d.member.Mux
-		nested := muxes[member.Mux]
-		return nested != nil && !releasedFrom(doc, nested.Name, string(nested.UID))
+		var below client.Object
+		if b := near.backends[member.Backend]; b != nil {
+			below = b
+		} else if m := near.muxes[member.Mux]; m != nil {
+			below = m
+		}
+		return below != nil && !releasedFrom(doc, below.GetName(), string(below.GetUID()))
 	})
 	return found
 }

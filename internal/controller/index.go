@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,6 +27,9 @@ const (
 	indexSecrets    = "refs.secrets"
 	indexConfigMaps = "refs.configMaps"
 	indexClaims     = "refs.claims"
+	// From the buckets that a StorageBackend has, and that candidates name.
+	indexBucket  = "bucket"
+	indexBuckets = "refs.buckets"
 
 	indexDeleting = "deleting"
 	indexPods     = "mux"
@@ -47,6 +52,24 @@ func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		{&v1alpha1.StorageBackend{}, indexSecrets, func(o client.Object) []string { return backendRefs(o.(*v1alpha1.StorageBackend)).secrets }},
 		{&v1alpha1.StorageBackend{}, indexConfigMaps, func(o client.Object) []string { return backendRefs(o.(*v1alpha1.StorageBackend)).configMaps }},
 		{&v1alpha1.StorageBackend{}, indexClaims, func(o client.Object) []string { return backendRefs(o.(*v1alpha1.StorageBackend)).claims }},
+		{&v1alpha1.StorageBackend{}, indexBackends, func(o client.Object) []string {
+			backends, _, _ := render.References(o.(*v1alpha1.StorageBackend))
+			return union(backends, nil)
+		}},
+		{&v1alpha1.StorageBackend{}, indexMuxes, func(o client.Object) []string {
+			_, muxes, _ := render.References(o.(*v1alpha1.StorageBackend))
+			return union(muxes, nil)
+		}},
+		{&v1alpha1.StorageBackend{}, indexBuckets, func(o client.Object) []string {
+			_, _, buckets := render.References(o.(*v1alpha1.StorageBackend))
+			return union(buckets, nil)
+		}},
+		{&v1alpha1.StorageBackend{}, indexBucket, func(o client.Object) []string {
+			if s3 := o.(*v1alpha1.StorageBackend).Spec.S3; s3 != nil {
+				return []string{s3.Bucket}
+			}
+			return nil
+		}},
 		{&corev1.Pod{}, indexPods, func(o client.Object) []string { return []string{o.GetLabels()[v1alpha1.LabelMux]} }},
 		{&v1alpha1.StorageBackend{}, indexDeleting, isDeleting},
 		{&v1alpha1.StorageMux{}, indexDeleting, isDeleting},
@@ -136,42 +159,82 @@ func (g graph) muxesWith(ctx context.Context, namespace, index, value string) ([
 // users returns the names of the muxes that contain a StorageBackend at any
 // depth, sorted.
 func (g graph) users(ctx context.Context, backend types.NamespacedName) ([]string, error) {
-	direct, err := g.muxesWith(ctx, backend.Namespace, indexBackends, backend.Name)
-	if err != nil {
-		return nil, err
-	}
-	return g.withParents(ctx, backend.Namespace, direct)
+	return g.usersOf(ctx, backend.Namespace, []string{backend.Name}, nil)
 }
 
-// withParents adds all muxes that contain one of muxes at any depth.
-func (g graph) withParents(ctx context.Context, namespace string, muxes []v1alpha1.StorageMux) ([]string, error) {
-	seen := map[string]bool{}
-	for len(muxes) > 0 {
-		var next []v1alpha1.StorageMux
-		for i := range muxes {
-			if seen[muxes[i].Name] {
+// usersOf returns the names of the muxes that contain one of backends, or one of
+// muxes, at any depth, those muxes included. Fallback backends lie between as
+// muxes do.
+func (g graph) usersOf(ctx context.Context, namespace string, backends, muxes []string) ([]string, error) {
+	seenBackends, seenMuxes := map[string]bool{}, map[string]bool{}
+	for len(backends) > 0 || len(muxes) > 0 {
+		var nextBackends, nextMuxes []string
+		for _, name := range backends {
+			if seenBackends[name] {
 				continue
 			}
-			seen[muxes[i].Name] = true
-			parents, err := g.muxesWith(ctx, namespace, indexMuxes, muxes[i].Name)
+			seenBackends[name] = true
+			direct, err := g.muxesWith(ctx, namespace, indexBackends, name)
 			if err != nil {
 				return nil, err
 			}
-			next = append(next, parents...)
+			nextMuxes = append(nextMuxes, namesOf(direct)...)
+			above, err := g.fallbacksWith(ctx, namespace, name)
+			if err != nil {
+				return nil, err
+			}
+			nextBackends = append(nextBackends, above...)
 		}
-		muxes = next
+		for _, name := range muxes {
+			if seenMuxes[name] {
+				continue
+			}
+			seenMuxes[name] = true
+			parents, err := g.muxesWith(ctx, namespace, indexMuxes, name)
+			if err != nil {
+				return nil, err
+			}
+			nextMuxes = append(nextMuxes, namesOf(parents)...)
+			above, err := g.backendsWith(ctx, namespace, indexMuxes, name)
+			if err != nil {
+				return nil, err
+			}
+			nextBackends = append(nextBackends, above...)
+		}
+		backends, muxes = nextBackends, nextMuxes
 	}
-	names := make([]string, 0, len(seen))
-	for name := range seen {
-		names = append(names, name)
+	return slices.Sorted(maps.Keys(seenMuxes)), nil
+}
+
+// fallbacksWith returns the names of the fallback backends one of whose candidates
+// is a StorageBackend, by its name or its bucket.
+func (g graph) fallbacksWith(ctx context.Context, namespace, backend string) ([]string, error) {
+	names, err := g.backendsWith(ctx, namespace, indexBackends, backend)
+	if err != nil {
+		return nil, err
 	}
-	slices.Sort(names)
-	return names, nil
+	b := &v1alpha1.StorageBackend{}
+	err = g.Get(ctx, types.NamespacedName{Namespace: namespace, Name: backend}, b)
+	if apierrors.IsNotFound(err) || err == nil && b.Spec.S3 == nil {
+		return names, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("read StorageBackend %s/%s: %w", namespace, backend, err)
+	}
+	byBucket, err := g.backendsWith(ctx, namespace, indexBuckets, b.Spec.S3.Bucket)
+	return union(names, byBucket), err
+}
+
+func namesOf(muxes []v1alpha1.StorageMux) []string {
+	names := make([]string, len(muxes))
+	for i := range muxes {
+		names[i] = muxes[i].Name
+	}
+	return names
 }
 
 // parents returns the names of all muxes that contain mux at any depth.
 func (g graph) parents(ctx context.Context, mux *v1alpha1.StorageMux) ([]string, error) {
-	names, err := g.withParents(ctx, mux.Namespace, []v1alpha1.StorageMux{*mux})
+	names, err := g.usersOf(ctx, mux.Namespace, nil, []string{mux.Name})
 	return slices.DeleteFunc(names, func(name string) bool { return name == mux.Name }), err
 }
 
@@ -188,7 +251,12 @@ func (g graph) below(ctx context.Context, mux *v1alpha1.StorageMux) (muxes, back
 		}
 		return nested
 	}
-	render.EachListed(mux, find, func(member *muxconfig.Member) bool {
+	backend := func(name string) *v1alpha1.StorageBackend {
+		found, failed := g.backendNamed(ctx, mux.Namespace, name)
+		err = errors.Join(err, failed)
+		return found
+	}
+	render.EachListed(mux, find, backend, func(member *muxconfig.Member) bool {
 		if member.Mux != "" {
 			muxes = append(muxes, member.Mux)
 		} else {
@@ -197,6 +265,26 @@ func (g graph) below(ctx context.Context, mux *v1alpha1.StorageMux) (muxes, back
 		return true
 	})
 	return union(muxes, nil), union(backends, nil), err
+}
+
+// backendNamed returns the StorageBackend of that name, or the one with the bucket
+// of that render.BucketKey, nil if there is none.
+func (g graph) backendNamed(ctx context.Context, namespace, name string) (*v1alpha1.StorageBackend, error) {
+	if bucket, is := strings.CutPrefix(name, render.BucketKey("")); is {
+		names, err := g.backendsWith(ctx, namespace, indexBucket, bucket)
+		if err != nil || len(names) != 1 {
+			return nil, err
+		}
+		name = names[0]
+	}
+	b := &v1alpha1.StorageBackend{}
+	err := g.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, b)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("read StorageBackend %s/%s: %w", namespace, name, err)
+	}
+	return b, nil
 }
 
 // deleting returns the names of the muxes that are being deleted.

@@ -148,6 +148,7 @@ func (r *backendReconciler) setup(mgr manager.Manager, o Options) error {
 	return builder.ControllerManagedBy(mgr).
 		For(&v1alpha1.StorageBackend{}, builder.WithPredicates(intentChanged)).
 		Watches(&v1alpha1.StorageMux{}, handler.EnqueueRequestsFromMapFunc(r.backendsOfMux), builder.WithPredicates(intentChanged)).
+		Watches(&v1alpha1.StorageBackend{}, handler.EnqueueRequestsFromMapFunc(r.backendsAround), builder.WithPredicates(intentChanged)).
 		WatchesMetadata(&corev1.Secret{}, naming(indexSecrets)).
 		WatchesMetadata(&corev1.ConfigMap{}, naming(indexConfigMaps)).
 		WatchesMetadata(&corev1.PersistentVolumeClaim{}, naming(indexClaims)).
@@ -206,6 +207,25 @@ func (r *muxReconciler) muxesAround(ctx context.Context, o client.Object) []reco
 		return nil
 	}
 	return requests(o.GetNamespace(), union(append(above, below...), r.fleet.Holders(string(o.GetUID()))))
+}
+
+// backendsAround are those that a StorageBackend's candidates are, and those a
+// candidate of which it is.
+func (r *backendReconciler) backendsAround(ctx context.Context, o client.Object) []reconcile.Request {
+	b := o.(*v1alpha1.StorageBackend)
+	below, _, buckets := render.References(b)
+	for _, bucket := range buckets {
+		names, err := r.graph.backendsWith(ctx, b.Namespace, indexBucket, bucket)
+		if err != nil {
+			return nil // the cache ends with the process
+		}
+		below = append(below, names...)
+	}
+	above, err := r.graph.fallbacksWith(ctx, b.Namespace, b.Name)
+	if err != nil {
+		return nil
+	}
+	return requests(b.Namespace, union(below, above))
 }
 
 func (r *backendReconciler) backendsOfMux(ctx context.Context, o client.Object) []reconcile.Request {

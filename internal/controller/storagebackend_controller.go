@@ -104,6 +104,9 @@ func (r *backendReconciler) gatherBackend(ctx context.Context, scope *backendSco
 	if err := r.readReferences(ctx, b.Namespace, backendRefs(b), &scope.facts); err != nil {
 		return err
 	}
+	if err := r.readCandidates(ctx, scope); err != nil {
+		return err
+	}
 	users, err := r.graph.users(ctx, client.ObjectKeyFromObject(b))
 	if err != nil {
 		return err
@@ -118,6 +121,39 @@ func (r *backendReconciler) gatherBackend(ctx context.Context, scope *backendSco
 			return err
 		}
 		scope.proxies = append(scope.proxies, r.proxiesOf(key, pods)...)
+	}
+	return nil
+}
+
+// readCandidates reads what the candidates of a fallback backend name.
+func (r *backendReconciler) readCandidates(ctx context.Context, scope *backendScope) error {
+	namespace := scope.backend.Namespace
+	backends, muxes, buckets := render.References(scope.backend)
+	for _, bucket := range buckets {
+		names, err := r.graph.backendsWith(ctx, namespace, indexBucket, bucket)
+		if err != nil {
+			return err
+		}
+		backends = append(backends, names...)
+	}
+	for _, name := range backends {
+		found, err := r.graph.backendNamed(ctx, namespace, name)
+		if err != nil {
+			return err
+		}
+		if found != nil {
+			scope.facts.Backends[name] = found
+		}
+	}
+	scope.facts.Muxes = map[string]*v1alpha1.StorageMux{}
+	for _, name := range muxes {
+		m := &v1alpha1.StorageMux{}
+		switch err := r.client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, m); {
+		case err == nil:
+			scope.facts.Muxes[name] = m
+		case !apierrors.IsNotFound(err):
+			return fmt.Errorf("read StorageMux %s/%s: %w", namespace, name, err)
+		}
 	}
 	return nil
 }

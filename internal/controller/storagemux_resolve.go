@@ -34,7 +34,7 @@ func (r *shared) gather(ctx context.Context, scope *muxScope) error {
 		ConfigMaps: map[string]map[string]string{}, Claims: map[string]render.Claim{},
 	}
 	for _, step := range []func(context.Context, *muxScope) error{
-		r.gatherMuxes, r.gatherBackends, r.gatherReferences, r.gatherProxies, r.gatherMaterial,
+		r.gatherMembers, r.gatherReferences, r.gatherProxies, r.gatherMaterial,
 	} {
 		if err := step(ctx, scope); err != nil {
 			return err
@@ -43,62 +43,103 @@ func (r *shared) gather(ctx context.Context, scope *muxScope) error {
 	return nil
 }
 
-// gatherMuxes reads the muxes that the specs list at any depth or the stored
-// document holds.
-func (r *shared) gatherMuxes(ctx context.Context, scope *muxScope) error {
-	queue := targets(scope.mux, v1alpha1.MemberKindStorageMux)
-	held := map[string]string{}
+// gatherMembers reads the muxes and StorageBackends that the specs list at any
+// depth, fallback backends by what their candidates name, and those that the
+// stored document holds.
+func (r *shared) gatherMembers(ctx context.Context, scope *muxScope) error {
+	w := memberWalk{shared: r, scope: scope, held: map[string]string{}, seen: map[string]bool{muxKey(scope.mux.Name): true}}
+	w.list(scope.mux)
 	if doc := scope.facts.Stored; doc != nil {
 		for i := range doc.Muxes {
-			held[doc.Muxes[i].Name] = doc.Muxes[i].UID
-			queue = append(queue, doc.Muxes[i].Name)
+			if m := &doc.Muxes[i]; !muxconfig.IsLadder(m.Name) {
+				w.muxes = append(w.muxes, m.Name)
+				w.held[muxKey(m.Name)] = m.UID
+			}
+		}
+		for i := range doc.Backends {
+			if b := &doc.Backends[i]; !muxconfig.IsCandidate(b.Name) {
+				w.backends = append(w.backends, b.Name)
+				w.held[b.Name] = b.UID
+			}
 		}
 	}
-	seen := map[string]bool{scope.mux.Name: true}
-	for ; len(queue) > 0; queue = queue[1:] {
-		name := queue[0]
-		if seen[name] {
-			continue
-		}
-		seen[name] = true
-		m := &v1alpha1.StorageMux{}
-		found, err := r.readMember(ctx, scope, name, held[name], m)
-		if err != nil {
+	for len(w.muxes) > 0 || len(w.backends) > 0 {
+		if err := w.step(ctx); err != nil {
 			return err
-		}
-		if found {
-			scope.facts.Muxes[name] = m
-			queue = append(queue, targets(m, v1alpha1.MemberKindStorageMux)...)
 		}
 	}
 	return nil
 }
 
-// gatherBackends reads the StorageBackends that these muxes list or the stored
-// document holds.
-func (r *shared) gatherBackends(ctx context.Context, scope *muxScope) error {
-	names := targets(scope.mux, v1alpha1.MemberKindStorageBackend)
-	for _, m := range scope.facts.Muxes {
-		names = append(names, targets(m, v1alpha1.MemberKindStorageBackend)...)
-	}
-	held := map[string]string{}
-	if doc := scope.facts.Stored; doc != nil {
-		for i := range doc.Backends {
-			held[doc.Backends[i].Name] = doc.Backends[i].UID
-			names = append(names, doc.Backends[i].Name)
-		}
-	}
-	for _, name := range union(names, nil) {
-		b := &v1alpha1.StorageBackend{}
-		found, err := r.readMember(ctx, scope, name, held[name], b)
+// memberWalk is what gatherMembers has yet to read, and what it has read.
+type memberWalk struct {
+	shared          *shared
+	scope           *muxScope
+	muxes, backends []string
+	held            map[string]string
+	seen            map[string]bool
+}
+
+// muxKey tells the name of a mux from that of a backend.
+func muxKey(name string) string { return "mux/" + name }
+
+func (w *memberWalk) list(mux *v1alpha1.StorageMux) {
+	w.muxes = append(w.muxes, targets(mux, v1alpha1.MemberKindStorageMux)...)
+	w.backends = append(w.backends, targets(mux, v1alpha1.MemberKindStorageBackend)...)
+}
+
+func (w *memberWalk) step(ctx context.Context) error {
+	muxes, backends := w.muxes, w.backends
+	w.muxes, w.backends = nil, nil
+	for _, name := range muxes {
+		m := &v1alpha1.StorageMux{}
+		found, err := w.read(ctx, muxKey(name), name, m)
 		if err != nil {
 			return err
 		}
 		if found {
-			scope.facts.Backends[name] = b
+			w.scope.facts.Muxes[name] = m
+			w.list(m)
+		}
+	}
+	for _, name := range backends {
+		b := &v1alpha1.StorageBackend{}
+		found, err := w.read(ctx, name, name, b)
+		if err != nil {
+			return err
+		}
+		if !found {
+			continue
+		}
+		w.scope.facts.Backends[name] = b
+		if err := w.candidates(ctx, b); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// candidates goes on with what the candidates of a fallback backend name.
+func (w *memberWalk) candidates(ctx context.Context, b *v1alpha1.StorageBackend) error {
+	backends, muxes, buckets := render.References(b)
+	w.backends, w.muxes = append(w.backends, backends...), append(w.muxes, muxes...)
+	for _, bucket := range buckets {
+		names, err := w.shared.graph.backendsWith(ctx, b.Namespace, indexBucket, bucket)
+		if err != nil {
+			return err
+		}
+		w.backends = append(w.backends, names...)
+	}
+	return nil
+}
+
+// read reads each object once.
+func (w *memberWalk) read(ctx context.Context, key, name string, into client.Object) (bool, error) {
+	if w.seen[key] {
+		return false, nil
+	}
+	w.seen[key] = true
+	return w.shared.readMember(ctx, w.scope, name, w.held[key], into)
 }
 
 // readMember reads what a member names, and reports whether it exists. What is

@@ -22,7 +22,11 @@ const (
 
 // ResolveBackend says whether all that b refers to exists and can be used.
 func ResolveBackend(b *v1alpha1.StorageBackend, f Facts) Verdict {
-	_, v := wireBackend(b, withCandidates(f))
+	f = withCandidates(f)
+	_, v := wireBackend(b, f)
+	if v.OK && b.Spec.Fallback != nil {
+		return candidatesExist(b, f)
+	}
 	return v
 }
 

@@ -37,7 +37,7 @@ func candidatesOf(b *v1alpha1.StorageBackend, standalone bool) ([]candidate, Ver
 		leaves, err = u.Leaves(most, depth)
 	}
 	if err != nil {
-		return nil, refuse(v1alpha1.ReasonInvalid, "spec.fallback.uri: %s", err)
+		return nil, refuse(v1alpha1.ReasonInvalidURI, "spec.fallback.uri: %s", err)
 	}
 	list := make([]candidate, 0, len(leaves))
 	for _, text := range leaves {
@@ -46,7 +46,7 @@ func candidatesOf(b *v1alpha1.StorageBackend, standalone bool) ([]candidate, Ver
 			problem = hostProblem(c.link.Hostname(), policy.AllowedHosts)
 		}
 		if problem != "" {
-			return nil, refuse(v1alpha1.ReasonInvalid, "spec.fallback.uri: candidate %s %s", uri.Redact(text), problem)
+			return nil, refuse(v1alpha1.ReasonInvalidURI, "spec.fallback.uri: candidate %s %s", uri.Redact(text), problem)
 		}
 		list = append(list, c)
 	}
@@ -106,7 +106,7 @@ func hostMatches(host, pattern string) bool {
 // acceptFallback says whether a fallback backend can be served at all.
 func acceptFallback(b *v1alpha1.StorageBackend, standalone bool) Verdict {
 	if b.Spec.Fallback.Policy.ListMode == v1alpha1.FallbackListModeConcat {
-		return refuse(v1alpha1.ReasonUnsupportedField, "spec.fallback.policy.listMode must be union: a bucket names every key once, in order; concat is for storagemux uri")
+		return refuse(v1alpha1.ReasonInvalid, "spec.fallback.policy.listMode must be union: a bucket names every key once, in order; concat is for storagemux uri")
 	}
 	_, v := candidatesOf(b, standalone)
 	return v
@@ -134,6 +134,19 @@ func References(b *v1alpha1.StorageBackend) (backends, muxes, buckets []string) 
 	return backends, muxes, buckets
 }
 
+// candidatesExist says whether all that the candidates of a fallback backend name
+// is there. A ladder works without some of them.
+func candidatesExist(b *v1alpha1.StorageBackend, f Facts) Verdict {
+	members := ladder(f, b).Spec.Backends
+	for i := range members {
+		kind, name := members[i].Target()
+		if kind == v1alpha1.MemberKindStorageMux && f.FindMux(name) == nil || kind != v1alpha1.MemberKindStorageMux && f.FindBackend(name) == nil {
+			return refuse(v1alpha1.ReasonBackendNotFound, "spec.fallback.uri: no %s is named %s", kind, name)
+		}
+	}
+	return Verdict{OK: true, Reason: v1alpha1.ReasonResolvedRefs, Message: "every reference is resolved"}
+}
+
 // withBucket returns the one StorageBackend with that bucket.
 func withBucket(f Facts, bucket string) (string, Verdict) {
 	var names []string
@@ -149,7 +162,7 @@ func withBucket(f Facts, bucket string) (string, Verdict) {
 	case 1:
 		return names[0], pass
 	}
-	return "", refuse(v1alpha1.ReasonInvalid, "spec.fallback.uri: several StorageBackends have the bucket %s (%s); name one as backend://NAME/", bucket, list(names))
+	return "", refuse(v1alpha1.ReasonInvalidURI, "spec.fallback.uri: several StorageBackends have the bucket %s (%s); name one as backend://NAME/", bucket, list(names))
 }
 
 // member returns the member of the ladder that a candidate is. It keeps its name

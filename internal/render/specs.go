@@ -71,9 +71,12 @@ func (f Facts) mux(name string) *v1alpha1.StorageMux {
 	return f.Muxes[name]
 }
 
-// backend returns the StorageBackend of that name, or with the bucket of that
-// BucketKey, or nil.
-func (f Facts) backend(name string) *v1alpha1.StorageBackend {
+// FindMux returns the StorageMux of that name, or nil.
+func (f Facts) FindMux(name string) *v1alpha1.StorageMux { return f.Muxes[name] }
+
+// FindBackend returns the StorageBackend of that name, or the only one with the
+// bucket of that BucketKey, or nil.
+func (f Facts) FindBackend(name string) *v1alpha1.StorageBackend {
 	if bucket, is := strings.CutPrefix(name, BucketKey("")); is {
 		if name, _ = withBucket(f, bucket); name == "" {
 			return nil

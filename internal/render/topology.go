@@ -228,7 +228,7 @@ func (t *topology) add(doc *muxconfig.Document, name string, drains []Drain, bac
 // that doc does not hold.
 func (t *topology) released(doc *muxconfig.Document) []muxconfig.Released {
 	var released []muxconfig.Released
-	EachListed(t.facts.Mux, t.facts.mux, t.facts.backend, func(object *muxconfig.Member) bool {
+	EachListed(t.facts.Mux, t.facts.mux, t.facts.FindBackend, func(object *muxconfig.Member) bool {
 		found := t.object(object)
 		if found == nil {
 			return false
