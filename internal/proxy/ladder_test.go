@@ -187,7 +187,7 @@ func TestLadderOfADocumentIsNotAskedAgainInPlaceNorCutShort(t *testing.T) {
 			if b.Name == "d" {
 				return faulty, nil
 			}
-			return openStore(b)
+			return maker{}.open(b)
 		}
 	})
 	d := withLadder(1, nil)
