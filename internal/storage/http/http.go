@@ -27,6 +27,7 @@ type Storage struct {
 	query      string
 	making     chan struct{}  // held by who makes folders
 	tmpMade    atomic.Bool    // the folder of temporary files is there
+	swept      atomic.Int64   // when temporary files were last looked at, in nanoseconds since 1970
 	background sync.WaitGroup // removals of temporary files
 }
 

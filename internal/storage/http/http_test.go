@@ -3,6 +3,7 @@ package http
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,6 +67,22 @@ func TestHTTPOnGoWebDAVKeepsTheContract(t *testing.T) {
 	storagetest.Run(t, func(t *testing.T) storage.Storage {
 		return open(t, Config{URL: server.Folder(t), Flavor: WebDAV, Auth: Auth{Username: server.Username, Password: server.Password}})
 	}, options(server))
+}
+
+func TestHTTPThroughABrokenNetworkKeepsTheContract(t *testing.T) {
+	server := servers.GoWebDAV(t)
+	folder, err := url.Parse(server.Folder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	storagetest.RunFaults(t, storagetest.Remote{
+		Address: folder.Host,
+		Open: func(t *testing.T, address string) storage.Storage {
+			there := *folder
+			there.Host = address
+			return open(t, Config{URL: there.String(), Flavor: WebDAV, Auth: Auth{Username: server.Username, Password: server.Password}})
+		},
+	})
 }
 
 func TestWithoutHeadTheFirstByteIsAskedFor(t *testing.T) {

@@ -43,6 +43,7 @@ func (s *Storage) SetStream(ctx context.Context, key string, body storage.Body, 
 		return storage.Info{}, err
 	}
 	defer r.Close()
+	s.maybeSweep()
 	tmp := storage.ReservedTmp + rand.Text()
 	moved := false
 	defer func() {
@@ -186,12 +187,32 @@ func (s *Storage) makeFolder(ctx context.Context, op, dir string) error {
 			case <-ctx.Done():
 				return storage.Interrupted(ctx, op, "waiting for a folder")
 			}
-		case status >= 500 && status != http.StatusInternalServerError, status == http.StatusUnauthorized, status == http.StatusTooManyRequests:
+		case status == http.StatusInternalServerError && s.fileOnTheWay(ctx, op, dir):
+			return wire.Answered(storage.CodeRejected, op, dir, status, resp.Header, "to making a folder where a file is in the way")
+		case storage.ClassifyStatus(status) == storage.ClassTransient, status >= 500, status == http.StatusUnauthorized:
 			return wire.Answered(wire.CodeOfStatus(status, false), op, dir, status, resp.Header, "")
 		default:
 			return wire.Answered(storage.CodeRejected, op, dir, status, resp.Header, "to making the folder")
 		}
 	}
+}
+
+// fileOnTheWay reports that dir or a folder above it is a file, which some
+// servers call an error of their own.
+func (s *Storage) fileOnTheWay(ctx context.Context, op, dir string) bool {
+	for i := range dir {
+		if dir[i] != '/' {
+			continue
+		}
+		entries, err := s.propfind(ctx, op, dir[:i], "0")
+		if err != nil {
+			return false
+		}
+		if len(entries) > 0 && !entries[0].folder {
+			return true
+		}
+	}
+	return false
 }
 
 // discard removes a temporary file. A server may not yet have begun with a PUT

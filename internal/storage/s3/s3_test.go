@@ -48,6 +48,18 @@ func TestS3OnVersitygwKeepsTheContract(t *testing.T) {
 	})
 }
 
+func TestS3ThroughABrokenNetworkKeepsTheContract(t *testing.T) {
+	server := servers.Versitygw(t)
+	bucket := server.Bucket(t)
+	storagetest.RunFaults(t, storagetest.Remote{
+		Address: strings.TrimPrefix(server.Endpoint, "http://"),
+		Open: func(t *testing.T, address string) storage.Storage {
+			return open(t, server, func(c *Config) { c.Endpoint, c.Bucket = "http://"+address, bucket })
+		},
+		Options: storagetest.Options{Debris: func(t *testing.T, _ storage.Storage) []string { return server.Debris(t, bucket) }},
+	})
+}
+
 // keysOnVersitygw says what becomes of keys where versitygw makes paths of them.
 func keysOnVersitygw(key string) storagetest.KeyFate {
 	segments := strings.Split(key, "/")

@@ -3,5 +3,7 @@
 // What a store says it cannot do is checked to be refused, what it says it can
 // do is checked to work.
 //
-// It imports package storage and nothing else of this module.
+// RunFaults checks the same of stores behind a network that breaks.
+//
+// It imports packages storage and servers, and nothing else of this module.
 package storagetest
