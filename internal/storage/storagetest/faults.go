@@ -92,6 +92,9 @@ func (r Remote) brokenWrites(t *testing.T) {
 				if size == 100 && strings.HasSuffix(name, "body") {
 					continue // the cut would come after it
 				}
+				if (size == 200_000) != (promised < 0) && !strings.HasSuffix(name, "body") {
+					continue // enough is shown; some stores wait long for what they may have left
+				}
 				t.Run(fmt.Sprintf("%s, %d bytes, promised %d", name, size, promised), func(t *testing.T) {
 					direct.set("written", old)
 					network := servers.ThroughNetwork(t, r.Address)
