@@ -48,6 +48,7 @@ func (c *call) writeAll(members []*member) []outcome {
 		decided := c.askAll(members[:1], &c.req, pace.begun)[0]
 		outcomes, members = append(outcomes, decided), members[1:]
 		if decided.err == nil {
+			req.get.Conditions = storage.Conditions{}
 			if req.set != nil {
 				unconditional := *req.set
 				unconditional.Conditions = storage.Conditions{}

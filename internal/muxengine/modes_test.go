@@ -618,3 +618,28 @@ func TestPagesOfAListingStayWithOneMember(t *testing.T) {
 		}
 	})
 }
+
+func TestConditionalDelete(t *testing.T) {
+	for _, mode := range []Mode{ModeFailover, ModeMirror, ModeShield} {
+		r := newRig(t, 2, inMode(mode))
+		r.mustPut("k", "v")
+		err := r.DeleteIf(t.Context(), "k", storage.Conditions{IfMatch: []string{"other"}})
+		wantCode(t, err, storage.CodePreconditionFailed)
+		if !r.stores[0].has("k") || modes[mode].write == fanOut && !r.stores[1].has("k") {
+			t.Fatalf("%s: the object is gone", mode)
+		}
+		info, err := r.Stat(t.Context(), "k", storage.StatOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.DeleteIf(t.Context(), "k", storage.Conditions{IfMatch: []string{info.ETag}}); err != nil {
+			t.Fatal(err)
+		}
+		if r.stores[0].has("k") || r.stores[1].has("k") {
+			t.Fatalf("%s: the object is still there", mode)
+		}
+	}
+	s := newRig(t, 2, spread)
+	s.mustPut("k", "v")
+	wantCode(t, s.DeleteIf(t.Context(), "k", storage.Conditions{IfMatch: []string{"*"}}), storage.CodeUnsupported)
+}

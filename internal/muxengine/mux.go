@@ -137,6 +137,13 @@ func (m *Mux) write(ctx context.Context, n *node, req *request, body storage.Bod
 	return rep.info, err
 }
 
+// DeleteIf implements storage.ConditionalDeleter, with an arbiter as conditional
+// writes have it.
+func (m *Mux) DeleteIf(ctx context.Context, key string, conditions storage.Conditions) error {
+	_, err := m.node.Load().do(ctx, &request{op: opDelete, key: key, get: storage.GetOptions{Conditions: conditions}}, nil)
+	return err
+}
+
 // Delete implements storage.Storage. In keyspace spread it succeeds only if
 // every member confirms it.
 func (m *Mux) Delete(ctx context.Context, key string) error {

@@ -64,7 +64,7 @@ func (o operation) String() string { return names[o] }
 type request struct {
 	op  operation
 	key string
-	// get is for reads; of opStat only its conditions count.
+	// get is for reads; of opStat and opDelete only its conditions count.
 	get    storage.GetOptions
 	set    *storage.SetOptions
 	list   *storage.ListOptions
@@ -90,7 +90,14 @@ type reply struct {
 
 // conditional reports whether r is a write that must hold a precondition.
 func (r *request) conditional() bool {
-	return (r.op == opSet || r.op == opCompleteUpload) && !r.set.Conditions.IsZero()
+	switch r.op {
+	case opSet, opCompleteUpload:
+		return !r.set.Conditions.IsZero()
+	case opDelete:
+		return !r.get.Conditions.IsZero()
+	default:
+		return false
+	}
 }
 
 // call makes r of s, with body in place of its own.
@@ -107,7 +114,7 @@ func (r *request) call(ctx context.Context, s storage.Storage, body storage.Body
 	case opSetPartial:
 		rep.info, err = s.SetPartial(ctx, r.key, r.offset, body)
 	case opDelete:
-		err = s.Delete(ctx, r.key)
+		err = storage.DeleteIf(ctx, s, r.key, r.get.Conditions)
 	case opResume:
 		rep.obj, err = resume(ctx, s, r)
 	}

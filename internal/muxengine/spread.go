@@ -3,6 +3,8 @@ package muxengine
 import (
 	"context"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/suaveplan/storagemux/internal/storage"
@@ -11,6 +13,8 @@ import (
 // executeSpread executes a request where each key may be on any one member.
 func (c *call) executeSpread() (reply, error) {
 	switch {
+	case c.req.conditional():
+		return reply{}, unconditionalOnly(c.req.op)
 	case c.req.op == opDelete:
 		return reply{}, c.deleteEverywhere()
 	case c.req.op == opList:
@@ -19,8 +23,6 @@ func (c *call) executeSpread() (reply, error) {
 		return c.setPartialOfAllCopies()
 	case c.req.op == opSetPartial:
 		return c.setPartialWhereItIs()
-	case c.req.conditional():
-		return reply{}, unconditionalOnly(c.req.op)
 	}
 	rep, err := c.byMode()
 	if err == nil && c.req.op == opSet {
@@ -148,7 +150,9 @@ const cleanUpTime = 5 * time.Second
 
 // removeCopies removes, as far as possible, what other members still hold under
 // the key that has just been written. A copy that is newer is not touched: it
-// belongs to a write that came later.
+// belongs to a write that came later, maybe through another proxy and after the
+// copy was looked at, so that it goes only if it still is what it was. Stores that
+// cannot promise that keep theirs.
 func (c *call) removeCopies() {
 	n := c.node
 	var others []*member
@@ -165,16 +169,16 @@ func (c *call) removeCopies() {
 	ctx, cancel := context.WithTimeoutCause(c.ctx, cleanUpTime, storage.CauseTimeout)
 	defer cancel()
 	sub := &call{node: n, ctx: ctx}
-	stat := &request{op: opStat, key: c.req.key}
-	var stale []*member
-	for _, o := range sub.askAll(others, stat, nil) {
-		if o.err == nil && c.obsolete(&o.rep.info, began) {
-			stale = append(stale, o.m)
+	var wg sync.WaitGroup
+	for _, o := range sub.askAll(others, &request{op: opStat, key: c.req.key}, nil) {
+		copy := &o.rep.info
+		if o.err != nil || !c.obsolete(copy, began) || copy.ETag == "" || strings.HasPrefix(copy.ETag, "W/") {
+			continue
 		}
+		only := storage.GetOptions{Conditions: storage.Conditions{IfMatch: []string{copy.ETag}}}
+		wg.Go(func() { sub.askOne(o.m, &request{op: opDelete, key: c.req.key, get: only}, 0, 1, nil) })
 	}
-	if len(stale) > 0 {
-		sub.askAll(stale, &request{op: opDelete, key: c.req.key}, nil)
-	}
+	wg.Wait()
 }
 
 // obsolete reports whether a copy is older than the write of c, which ended at

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -315,5 +316,64 @@ func TestSpreadChangesEveryCopyWhereWritesGoToAll(t *testing.T) {
 				t.Fatalf("%s: got %v", mode, err)
 			}
 		})
+	}
+}
+
+func TestSpreadCleanUpOfTwoProxiesLosesNoAcknowledgedWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2, spread)
+		a, b := r.stores[0], r.stores[1]
+		other, err := New(*r.node.Load().cfg, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		b.put("k", "old", map[string]string{versionKey: "0"})
+		// The other proxy takes a for down for a moment.
+		a.fail(unavailable())
+		_, _ = storage.Set(t.Context(), other, "other", []byte("x"), storage.SetOptions{})
+		a.fail(nil)
+		// This one has looked at the old copy and is about to remove it ...
+		hold := make(chan struct{})
+		var first sync.Once
+		b.set(func(_ context.Context, op, _ string) error {
+			if op == "delete" {
+				first.Do(func() { <-hold })
+			}
+			return nil
+		})
+		done := make(chan error, 1)
+		go func() { done <- r.put("k", "one") }()
+		synctest.Wait()
+		// ... while the other writes there, and then removes what this one wrote.
+		b.mu.Lock()
+		b.after = func(context.Context, string) error {
+			time.Sleep(2 * time.Second)
+			_, _ = storage.Has(context.Background(), other, "anything")
+			return nil
+		}
+		b.mu.Unlock()
+		if _, err := storage.Set(t.Context(), other, "k", []byte("two"), storage.SetOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		close(hold)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if b.content("k") != "two" {
+			t.Fatalf("a holds %q, b holds %q", a.content("k"), b.content("k"))
+		}
+	})
+}
+
+func TestSpreadCleanUpKeepsCopiesThatCouldBeOthersByNow(t *testing.T) {
+	r := newRig(t, 2, spread, withMembers(func(i int, m *Member) {
+		m.Storage = struct{ storage.Storage }{m.Storage} // which deletes without conditions only
+	}))
+	r.stores[1].put("k", "old", nil)
+	time.Sleep(time.Millisecond)
+	r.mustPut("k", "new")
+	if !r.stores[1].has("k") {
+		t.Fatal("the old copy was removed without a condition")
 	}
 }

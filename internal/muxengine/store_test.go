@@ -297,6 +297,23 @@ func (f *fake) Delete(ctx context.Context, key string) error {
 	return nil
 }
 
+func (f *fake) DeleteIf(ctx context.Context, key string, conditions storage.Conditions) error {
+	if err := f.enter(ctx, "delete", key); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	old, exists := f.objects[key]
+	if !exists {
+		return notFound(key)
+	}
+	if err := conditions.CheckWrite(exists, old.info); err != nil {
+		return err
+	}
+	delete(f.objects, key)
+	return nil
+}
+
 func (f *fake) List(ctx context.Context, opts storage.ListOptions) (storage.ListPage, error) {
 	if err := f.enter(ctx, "list", opts.Prefix); err != nil {
 		return storage.ListPage{}, err

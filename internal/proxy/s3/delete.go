@@ -5,6 +5,8 @@ import (
 	"encoding/xml"
 	"net/http"
 	"sync"
+
+	"github.com/suaveplan/storagemux/internal/storage"
 )
 
 const (
@@ -21,14 +23,28 @@ func deleteObject(q *request) error {
 	if err := q.checkSelectors(); err != nil {
 		return err
 	}
-	if q.r.Header.Get("If-Match") != "" || q.r.Header.Get("X-Amz-If-Match-Size") != "" {
-		return notImplemented("Deleting under a condition is not supported.")
+	for _, name := range []string{"X-Amz-If-Match-Size", "X-Amz-If-Match-Last-Modified-Time"} {
+		if q.r.Header.Get(name) != "" {
+			return notImplemented("The only condition of a delete is If-Match.")
+		}
 	}
-	if err := q.cfg.Storage.Delete(q.r.Context(), q.target.key); err != nil {
+	if err := q.deleteIf(q.target.key, q.r.Header.Get("If-Match")); err != nil {
 		return err
 	}
 	q.begin(http.StatusNoContent)
 	return nil
+}
+
+// deleteIf deletes key, with the value of If-Match or without.
+func (q *request) deleteIf(key, ifMatch string) error {
+	conditions := storage.Conditions{}
+	if ifMatch != "" {
+		var err error
+		if conditions, err = writeConditions(http.Header{"If-Match": {ifMatch}}, q.cfg.Storage.Capabilities()); err != nil {
+			return err
+		}
+	}
+	return storage.DeleteIf(q.r.Context(), q.cfg.Storage, key, conditions)
 }
 
 // deleteRequest is the body of DeleteObjects.
@@ -109,13 +125,10 @@ func (q *request) deleteOne(object deleteTarget) error {
 	if err := checkKey(object.Key); err != nil {
 		return err
 	}
-	switch {
-	case object.VersionID != "" && object.VersionID != "null":
+	if object.VersionID != "" && object.VersionID != "null" {
 		return refuse("NoSuchVersion", http.StatusNotFound, "The bucket keeps no versions.")
-	case object.ETag != "":
-		return notImplemented("Deleting under a condition is not supported.")
 	}
-	return q.cfg.Storage.Delete(q.r.Context(), object.Key)
+	return q.deleteIf(object.Key, object.ETag)
 }
 
 // readXML reads and verifies a body that is held in memory. What is held grows

@@ -302,3 +302,23 @@ func TestSubresourcesOfObjects(t *testing.T) {
 		t.Errorf("a sub-resource acted on the object: %q", got)
 	}
 }
+
+func TestConditionalDeletes(t *testing.T) {
+	f := newFront(t, memory.New(0))
+	f.put("k", []byte("1"), storage.SetOptions{})
+	f.refused(412, "PreconditionFailed", http.MethodDelete, path("k"), nil, "If-Match", `"other"`)
+	f.refused(501, "NotImplemented", http.MethodDelete, path("k"), nil, "X-Amz-If-Match-Size", "1")
+	f.refused(404, "NoSuchKey", http.MethodDelete, path("missing"), nil, "If-Match", `"other"`)
+	body := f.want(200, http.MethodPost, "/assets?delete", []byte(`<Delete><Object><Key>k</Key><ETag>"other"</ETag></Object></Delete>`)).body
+	if !strings.Contains(string(body), "<Code>PreconditionFailed</Code>") || f.stored("k") == nil {
+		t.Errorf("got %s", body)
+	}
+	tag := f.want(200, http.MethodHead, path("k"), nil).Header.Get("ETag")
+	f.want(204, http.MethodDelete, path("k"), nil, "If-Match", tag)
+	if f.stored("k") != nil {
+		t.Error("the object is still there")
+	}
+	plain := newFront(t, struct{ storage.Storage }{memory.New(0)}) // which deletes without conditions only
+	plain.put("k", []byte("1"), storage.SetOptions{})
+	plain.refused(501, "NotImplemented", http.MethodDelete, path("k"), nil, "If-Match", "*")
+}

@@ -87,16 +87,28 @@ func holds(root *os.Root, l location, key string, conditions storage.Conditions)
 
 // Delete implements storage.Storage.
 func (s *Storage) Delete(ctx context.Context, key string) error {
+	return s.delete(ctx, key, storage.Conditions{})
+}
+
+// DeleteIf implements storage.ConditionalDeleter.
+func (s *Storage) DeleteIf(ctx context.Context, key string, conditions storage.Conditions) error {
+	return s.delete(ctx, key, conditions)
+}
+
+func (s *Storage) delete(ctx context.Context, key string, conditions storage.Conditions) error {
 	const op = "Delete"
-	root, _, err := s.begin(ctx, op, key)
+	root, attributes, err := s.begin(ctx, op, key)
 	if err != nil {
 		return err
+	}
+	if !conditions.IsZero() && !attributes {
+		return storage.Errorf(storage.CodeUnsupported, op, "the file system of %s has no extended attributes, and so there are no conditional deletes", s.volume.path)
 	}
 	if err := s.volume.verify(root); err != nil {
 		return s.unavailable(op, err)
 	}
 	l := locate(key)
-	removed, err := s.remove(root, l)
+	removed, err := s.remove(root, l, !conditions.IsZero(), func() error { return holds(root, l, key, conditions) })
 	if err != nil {
 		return wrap(err, op, "deleting %q", key)
 	}
@@ -113,13 +125,17 @@ func (s *Storage) Delete(ctx context.Context, key string) error {
 }
 
 // remove removes the object at l under both its names, the second one first:
-// it would show again if only the plain one were gone.
-func (s *Storage) remove(root *os.Root, l location) (removed bool, err error) {
-	release, err := s.volume.exclude(root, false)
+// it would show again if only the plain one were gone. allowed may refuse; what it
+// saw stays as it is if exclusive is set.
+func (s *Storage) remove(root *os.Root, l location, exclusive bool, allowed func() error) (removed bool, err error) {
+	release, err := s.volume.exclude(root, exclusive)
 	if err != nil {
 		return false, err
 	}
 	defer release()
+	if err := allowed(); err != nil {
+		return false, err
+	}
 	for _, name := range []string{l.alt(), l.plain()} {
 		stat, err := root.Lstat(name)
 		if missing(err) || tooLongName(err) || err == nil && stat.IsDir() {

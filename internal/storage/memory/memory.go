@@ -148,8 +148,20 @@ func (s *Storage) Delete(ctx context.Context, key string) error {
 	if err := begin(ctx, "Delete", key); err != nil {
 		return err
 	}
-	s.objects.remove(key)
-	return nil
+	return s.objects.remove(key, func(*object) error { return nil })
+}
+
+// DeleteIf implements storage.ConditionalDeleter.
+func (s *Storage) DeleteIf(ctx context.Context, key string, conditions storage.Conditions) error {
+	if err := begin(ctx, "Delete", key); err != nil {
+		return err
+	}
+	return s.objects.remove(key, func(old *object) error {
+		if old == nil {
+			return storage.Errorf(storage.CodeKeyNotFound, "Delete", "no object %q", key)
+		}
+		return conditions.CheckWrite(true, old.info)
+	})
 }
 
 // List implements storage.Storage.

@@ -169,17 +169,19 @@ func (s *objects) patch(reserved int64, key string, offset int64, part []byte) (
 	return s.byKey[key].info, nil
 }
 
-func (s *objects) remove(key string) {
+// remove removes key unless allowed, which sees the object or nil, refuses.
+func (s *objects) remove(key string, allowed func(old *object) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.byKey[key]
-	if old == nil {
-		return
+	if err := allowed(old); err != nil || old == nil {
+		return err
 	}
 	s.used -= old.cost
 	delete(s.byKey, key)
 	i, _ := keyIndex(s.keys, key)
 	s.keys = slices.Delete(s.keys, i, i+1)
+	return nil
 }
 
 func (s *objects) list(opts storage.ListOptions) storage.ListPage {

@@ -174,7 +174,29 @@ func (s *Storage) Delete(ctx context.Context, key string) error {
 	if err := s.validate(op, key); err != nil {
 		return err
 	}
-	resp, err := s.send(ctx, &request{op: op, method: http.MethodDelete, key: key, write: true})
+	return s.delete(ctx, key, nil)
+}
+
+// DeleteIf implements storage.ConditionalDeleter. The server is asked first: some
+// take no notice of a condition on a DELETE, and then only what changes between the
+// two requests is not seen.
+func (s *Storage) DeleteIf(ctx context.Context, key string, conditions storage.Conditions) error {
+	if err := s.validate("Delete", key); err != nil {
+		return err
+	}
+	now, err := s.Stat(ctx, key, storage.StatOptions{Conditions: storage.Conditions{IfMatch: conditions.IfMatch}})
+	if err != nil {
+		return err
+	}
+	header := http.Header{}
+	if now.ETag != "" {
+		addConditions(header, storage.Conditions{IfMatch: []string{now.ETag}})
+	}
+	return s.delete(ctx, key, header)
+}
+
+func (s *Storage) delete(ctx context.Context, key string, header http.Header) error {
+	resp, err := s.send(ctx, &request{op: "Delete", method: http.MethodDelete, key: key, header: header, write: true})
 	if storage.CodeOf(err) == storage.CodeKeyNotFound {
 		return nil
 	}

@@ -17,6 +17,7 @@ var conditionChecks = []check{
 	{name: "one of many creators wins", needs: hasConditional, run: oneCreatorWins},
 	{name: "conditional update", needs: hasConditional, run: conditionalUpdate},
 	{name: "no update is lost", needs: hasConditional, run: noUpdateIsLost},
+	{name: "conditional delete", needs: hasConditional, run: conditionalDelete},
 }
 
 func hasConditional(c storage.Capabilities) bool { return c.ConditionalWrite }
@@ -170,5 +171,35 @@ func noUpdateIsLost(s *suite) {
 	all.Wait()
 	if data, _, err := storage.Get(s.ctx, s.store, "counter"); err != nil || len(data) != 20 {
 		s.Errorf("after 20 updates the object has %d entries, %v", len(data), err)
+	}
+}
+
+// conditionalDelete applies to stores that say they can; any other refuses.
+func conditionalDelete(s *suite) {
+	s.set("key", []byte("first"))
+	first, err := s.store.Stat(s.ctx, "key", storage.StatOptions{})
+	if err != nil {
+		s.Fatalf("stat: %v", err)
+	}
+	s.set("key", []byte("second"))
+	remove := func(tag string) error {
+		return storage.DeleteIf(s.ctx, s.store, "key", storage.Conditions{IfMatch: []string{tag}})
+	}
+	if _, ok := s.store.(storage.ConditionalDeleter); !ok {
+		s.wantCode(remove(first.ETag), storage.CodeUnsupported, "a conditional delete")
+		s.want("key", []byte("second"))
+		return
+	}
+	s.wantCode(remove(first.ETag), storage.CodePreconditionFailed, "deleting with the tag of the object before")
+	s.want("key", []byte("second"))
+	second, err := s.store.Stat(s.ctx, "key", storage.StatOptions{})
+	if err != nil {
+		s.Fatalf("stat: %v", err)
+	}
+	s.wantCode(remove(second.ETag), "", "deleting with the object's tag")
+	s.wantCode(remove(second.ETag), storage.CodeKeyNotFound, "deleting what is not there")
+	s.wantCode(remove("*"), storage.CodeKeyNotFound, "deleting anything where there is nothing")
+	if ok, err := storage.Has(s.ctx, s.store, "key"); ok || err != nil {
+		s.Errorf("after the delete: %t, %v", ok, err)
 	}
 }
