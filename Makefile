@@ -71,6 +71,10 @@ conformance: ## Write docs/conformance.md from the output of the engine's tests
 mutants: ## Show that the engine's tests can fail: break the engine in small ways and expect them to notice
 	go run ./hack/conformance -mutants
 
+.PHONY: bench-scale
+bench-scale: build ## Measure the operator with a thousand muxes and write docs/scale.md (SCALEFLAGS for smaller ones)
+	KUBEBUILDER_ASSETS=$$(hack/cluster/assets.sh) go run ./hack/scale $(SCALEFLAGS)
+
 ##@ A cluster
 
 .PHONY: cluster-up

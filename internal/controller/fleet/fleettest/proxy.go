@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,7 @@ import (
 type Proxy struct {
 	server *http.Server
 	served sync.WaitGroup
+	polls  atomic.Int64
 
 	mu       sync.Mutex
 	document *muxconfig.Document
@@ -36,6 +38,11 @@ func Start(network *Network, ip string, document *muxconfig.Document) (*Proxy, e
 	if err != nil {
 		return nil, err
 	}
+	return Serve(l, document), nil
+}
+
+// Serve runs a proxy on l, with the certificate and token of document.
+func Serve(l net.Listener, document *muxconfig.Document) *Proxy {
 	p := &Proxy{changed: make(chan struct{})}
 	p.report = muxconfig.Report{
 		BootID:    fmt.Sprintf("boot-%d", boots.Add(1)),
@@ -50,8 +57,11 @@ func Start(network *Network, ip string, document *muxconfig.Document) (*Proxy, e
 			MinVersion: tls.VersionTLS13, GetCertificate: p.certificate,
 		}))
 	})
-	return p, nil
+	return p
 }
+
+// Polls returns how often the proxy has been asked.
+func (p *Proxy) Polls() int64 { return p.polls.Load() }
 
 // Stop ends the proxy as a killed pod would.
 func (p *Proxy) Stop() {
@@ -154,6 +164,7 @@ func (p *Proxy) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 }
 
 func (p *Proxy) serveReport(w http.ResponseWriter, r *http.Request) {
+	p.polls.Add(1)
 	p.mu.Lock()
 	token := p.document.Admin.Token.Reveal()
 	p.mu.Unlock()
