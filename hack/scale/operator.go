@@ -37,7 +37,7 @@ func startOperator(ctx context.Context, files operatorFiles) (*operator, error) 
 	o.command = exec.Command(files.binary, "operator", "--kubeconfig", files.kubeconfig, "--namespace", "default",
 		"--proxy-image", "localhost/storagemux:scale", "--metrics-secure=false",
 		"--metrics-bind-address", fmt.Sprintf("127.0.0.1:%d", port),
-		"--kube-api-qps", "500", "--kube-api-burst", "1000", "--max-concurrent-reconciles", "8")
+		"--kube-api-qps", "500", "--kube-api-burst", "1000", "--max-concurrent-reconciles", "16")
 	o.command.Stdout, o.command.Stderr = log, log
 	if err := o.command.Start(); err != nil {
 		return nil, fmt.Errorf("start the operator: %w", err)

@@ -58,8 +58,8 @@ func (r report) markdown(s sizes) string {
 	fmt.Fprintf(&out, "# The operator at scale\n\n")
 	fmt.Fprintf(&out, "Written by `make bench-scale`: %d StorageMuxes with %d StorageBackends in one namespace, all of which name one Secret, "+
 		"and %d simulated proxies that speak the real report protocol over TLS, against a real API server. "+
-		"API server, etcd, proxies and operator shared one machine with %d cores; the operator ran with `--kube-api-qps 500 "+
-		"--max-concurrent-reconciles 8`, without a lease.\n\n", s.muxes, s.muxes*s.backendsPerMux, s.muxes*s.proxiesPerMux, runtime.NumCPU())
+		"API server, etcd (without fsync), proxies and operator shared one machine with %d cores; the operator ran with `--kube-api-qps 500 "+
+		"--max-concurrent-reconciles 16`, without a lease.\n\n", s.muxes, s.muxes*s.backendsPerMux, s.muxes*s.proxiesPerMux, runtime.NumCPU())
 	fmt.Fprintf(&out, "| what | figure | target |\n|---|---|---|\n")
 	row := func(what, figure, target string) { fmt.Fprintf(&out, "| %s | %s | %s |\n", what, figure, target) }
 	row("first start, from nothing but the users' objects to every mux Programmed, the making of pods included", r.firstStart.String(), "")

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/suaveplan/storagemux/api/v1alpha1"
 	"github.com/suaveplan/storagemux/internal/muxconfig"
@@ -144,12 +145,13 @@ func (w *memberWalk) read(ctx context.Context, key, name string, into client.Obj
 
 // readMember reads what a member names, and reports whether it exists. What is
 // rendered for the first time must not be deleted already, which the cache may
-// not know yet: only an object that the document holds, under heldUID, is taken
-// from there.
+// not know yet: it is read from the API server. Without its finalizer it is not
+// rendered anyway.
 func (r *shared) readMember(ctx context.Context, scope *muxScope, name, heldUID string, into client.Object) (bool, error) {
 	key := types.NamespacedName{Namespace: scope.mux.Namespace, Name: name}
 	err := r.client.Get(ctx, key, into)
-	if err == nil && heldUID != string(into.GetUID()) && into.GetDeletionTimestamp() == nil && render.HasWorkload(scope.mux) {
+	if err == nil && render.HasWorkload(scope.mux) && heldUID != string(into.GetUID()) &&
+		into.GetDeletionTimestamp() == nil && controllerutil.ContainsFinalizer(into, v1alpha1.FinalizerDrain) {
 		err = r.live.Get(ctx, key, into)
 	}
 	switch {

@@ -29,7 +29,7 @@ func TestControllers(t *testing.T) {
 }
 
 var _ = BeforeSuite(func() {
-	log := logr.FromSlogHandler(slog.NewTextHandler(io.MultiWriter(GinkgoWriter), nil))
+	log := logr.FromSlogHandler(slog.NewTextHandler(io.MultiWriter(GinkgoWriter, &operatorLog), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	ctrl.SetLogger(log)
 	klog.SetLogger(log)
 	env := &envtest.Environment{

@@ -237,3 +237,68 @@ func TestADeadlineIsKeptByLaterSteps(t *testing.T) {
 		t.Fatalf("deadline moved from %v to %v", first.Deadline, second.Deadline)
 	}
 }
+
+func TestADrainInANestedMuxIsJudgedAtEveryPlaceOfTheMux(t *testing.T) {
+	granted := muxconfig.DrainGranted
+	at := func(path string, m muxconfig.MemberReport) muxconfig.MemberReport {
+		m.Path = path
+		return m
+	}
+	for name, test := range map[string]struct {
+		phases  map[string]muxconfig.DrainPhase
+		members []muxconfig.MemberReport
+		want    DrainState
+		message string
+	}{
+		"another member is up at both places": {
+			members: []muxconfig.MemberReport{at("x/a", up("")), at("x/b", up("")), at("y/a", up("")), at("y/b", up(""))},
+			want:    DrainStopping,
+		},
+		"another member is up at one place only": {
+			members: []muxconfig.MemberReport{at("x/a", up("")), at("x/b", up("")), at("y/a", up("")), at("y/b", down(""))},
+			want:    DrainBlocked, message: "no other member that stays is up in p1",
+		},
+		"a member of that name elsewhere does not count": {
+			members: []muxconfig.MemberReport{at("x/b", up("")), at("b", up("")), at("y/b", down(""))},
+			want:    DrainBlocked, message: "no other member that stays is up in p1",
+		},
+		"it is done at one place only": {
+			phases:  map[string]muxconfig.DrainPhase{"a": granted},
+			members: []muxconfig.MemberReport{at("x/a", drained("", granted, true, nil)), at("y/a", drained("", granted, false, nil))},
+			want:    DrainStopping, message: "waiting for requests on it to finish in p1",
+		},
+		"it is done at both": {
+			phases:  map[string]muxconfig.DrainPhase{"a": granted},
+			members: []muxconfig.MemberReport{at("x/a", drained("", granted, true, nil)), at("y/a", drained("", granted, true, nil))},
+			want:    DrainReleased,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rules := drainCase{
+				mode: muxconfig.ModeFailover, keyspace: muxconfig.KeyspaceReplicated, members: []string{"a", "b"},
+				phases: test.phases, deadline: drainNow.Add(time.Minute), leaving: []string{"a"}, proxies: []Proxy{proxy("p1", test.members...)},
+			}.rules()
+			rules.places = []string{"x", "y"}
+			got := rules.decide()[0]
+			if got.State != test.want || !strings.Contains(got.Message, test.message) {
+				t.Errorf("got %s (%s), want %s (%s)", got.State, got.Message, test.want, test.message)
+			}
+		})
+	}
+}
+
+func TestAShieldInAnotherMuxKeepsItsOrigin(t *testing.T) {
+	rules := drainCase{
+		mode: muxconfig.ModeShield, keyspace: muxconfig.KeyspaceReplicated, members: []string{"a", "b", "c"},
+		leaving: []string{"a", "b"}, proxies: []Proxy{proxy("p1")},
+	}.rules()
+	rules.stored.Root, rules.places = "outer", []string{"m"}
+	rules.proxies[0].Report.Members = []muxconfig.MemberReport{{Path: "m/c", State: muxconfig.StateUp}}
+	drains := rules.decide()
+	if drains[0].State != DrainBlocked || !strings.Contains(drains[0].Message, "origin") {
+		t.Errorf("the origin: %s (%s), want it blocked", drains[0].State, drains[0].Message)
+	}
+	if drains[1].State != DrainBlocked || !strings.Contains(drains[1].Message, "of StorageMux m first") {
+		t.Errorf("a mirror of which one must stay beside the origin: %s (%s)", drains[1].State, drains[1].Message)
+	}
+}
