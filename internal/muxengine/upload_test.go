@@ -293,6 +293,34 @@ func TestACompleteThatMayHaveBeenDoneIsNotMadeAgainElsewhere(t *testing.T) {
 	}
 }
 
+func TestACompleteMayTakeLongWhileTheStoreGetsOn(t *testing.T) {
+	for name, quiet := range map[string]bool{"it gets on": false, "it stands still": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, 1, withTimeout(time.Second))
+				id := r.begin()
+				part := r.mustPart(id, 1, "data")
+				r.stores[0].set(func(ctx context.Context, op, _ string) error {
+					for range 20 {
+						if !quiet {
+							storage.Progress(ctx)()
+						}
+						time.Sleep(500 * time.Millisecond)
+						if op != "completeUpload" || ctx.Err() != nil {
+							return ctx.Err()
+						}
+					}
+					return nil
+				})
+				_, err := r.complete(id, part)
+				if quiet != (err != nil) {
+					t.Fatalf("got %v", err)
+				}
+			})
+		})
+	}
+}
+
 func TestAnAbortReachesEveryMember(t *testing.T) {
 	r := newRig(t, 3, inMode(ModeMirror))
 	id := r.begin()

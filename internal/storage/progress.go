@@ -1,6 +1,9 @@
 package storage
 
-import "context"
+import (
+	"context"
+	"io"
+)
 
 type progressKey struct{}
 
@@ -19,4 +22,22 @@ func Progress(ctx context.Context) func() {
 		return moved
 	}
 	return func() {}
+}
+
+// ProgressReader returns r, each of whose bytes is progress.
+func ProgressReader(ctx context.Context, r io.Reader) io.Reader {
+	return progressReader{r, Progress(ctx)}
+}
+
+type progressReader struct {
+	io.Reader
+	moved func()
+}
+
+func (r progressReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if n > 0 {
+		r.moved()
+	}
+	return n, err
 }

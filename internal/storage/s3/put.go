@@ -152,7 +152,8 @@ func (w *write) send(ctx context.Context, r *request, c *content) (http.Header, 
 	var header http.Header
 	if err == nil {
 		header = resp.Header
-		answer, err = io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+		// While a server puts parts together it sends a space now and then.
+		answer, err = io.ReadAll(storage.ProgressReader(w.ctx, io.LimitReader(resp.Body, 1<<20)))
 		_ = resp.Body.Close()
 		if err != nil {
 			err = wire.Unanswered(caller, w.op, w.key, err, true)

@@ -139,7 +139,7 @@ func (c *composed) Replayable() bool { return true }
 // Open implements storage.Body.
 func (c *composed) Open() (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(c.ctx)
-	return &composedReader{composed: c, ctx: ctx, cancel: cancel, rest: c.parts}, nil
+	return &composedReader{composed: c, ctx: ctx, cancel: cancel, rest: c.parts, moved: storage.Progress(ctx)}, nil
 }
 
 // composedReader reads the parts, one open at a time, and checks each of them.
@@ -151,8 +151,10 @@ type composedReader struct {
 	mu   sync.Mutex
 	rest []marker
 	open io.ReadCloser // of the first of rest
-	hash *xxhash.Digest
-	shut bool
+	// moved tells whoever waits for the whole object that it grows.
+	moved func()
+	hash  *xxhash.Digest
+	shut  bool
 }
 
 // Read implements io.Reader.
@@ -175,6 +177,7 @@ func (r *composedReader) Read(p []byte) (int, error) {
 			r.open, r.hash = obj.Body, xxhash.New()
 		}
 		n, err := r.open.Read(p)
+		r.moved()
 		_, _ = r.hash.Write(p[:n])
 		if err == nil || err != io.EOF {
 			return n, err
