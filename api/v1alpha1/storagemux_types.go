@@ -314,6 +314,18 @@ type FrontendSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$') && !self.contains('..')",message="frontend.bucket must consist of lower-case letters, digits, '-' and single '.', with a letter or digit at both ends"
 	Bucket string `json:"bucket,omitempty"`
 
+	// domains are the names of hosts below which the bucket is a host of its own, for clients that address it in virtual-host
+	// style: with s3.example.com, requests to BUCKET.s3.example.com. Requests to any other host are read in path style, but
+	// those to BUCKET.localhost.
+	//
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=189
+	// +kubebuilder:validation:XValidation:rule="self.all(d, d.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'))",message="each of frontend.domains must be a DNS name in lower case, without a port"
+	Domains []string `json:"domains,omitempty"`
+
 	// auth says which requests are served.
 	//
 	// +optional

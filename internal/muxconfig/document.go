@@ -20,6 +20,8 @@ const (
 	MaxDepth = 8
 	// MaxBytes is the largest encoded document.
 	MaxBytes = 256 << 10
+	// MaxDomains is the most domains of the frontend.
+	MaxDomains = 8
 	// MaxKeyPairs is the most client key pairs that are valid at once.
 	MaxKeyPairs = 4
 )
@@ -74,6 +76,9 @@ type Released struct {
 // Frontend is the S3 endpoint.
 type Frontend struct {
 	Bucket string `json:"bucket"`
+	// Domains are the names of hosts below which the bucket is a host of its
+	// own: at most MaxDomains, in lower case and without a port.
+	Domains []string `json:"domains,omitempty"`
 	// Auth is "SigV4" or "None".
 	Auth string `json:"auth"`
 	// KeyPairs are valid at the same time; 1 to MaxKeyPairs with SigV4.

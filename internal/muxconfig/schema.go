@@ -12,5 +12,8 @@ func NeedsSchema(d *Document) (version int, field string) {
 			return 2, fmt.Sprintf("the type of backend %s", b.Name)
 		}
 	}
+	if len(d.Frontend.Domains) > 0 {
+		return 2, "the domains of the frontend"
+	}
 	return 1, ""
 }

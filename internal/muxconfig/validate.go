@@ -65,6 +65,14 @@ func validateFrontend(d *Document) error {
 	if f.Bucket == "" {
 		return invalid("frontend.bucket", "must not be empty")
 	}
+	if len(f.Domains) > MaxDomains {
+		return invalid("frontend.domains", "must have at most %d entries", MaxDomains)
+	}
+	for i, domain := range f.Domains {
+		if domain == "" || domain != strings.ToLower(domain) || strings.ContainsAny(domain, ":/ ") {
+			return invalid(fmt.Sprintf("frontend.domains[%d]", i), "must be a DNS name in lower case, without a port")
+		}
+	}
 	switch f.Auth {
 	case FrontendNone:
 		if len(f.KeyPairs) > 0 {

@@ -125,7 +125,7 @@ func (a *applier) apply(ctx context.Context, doc *muxconfig.Document) error {
 	}
 	next.members = places(doc, before, next.generations.current())
 	config := &s3front.Config{
-		Storage: current, Bucket: doc.Frontend.Bucket, Auth: s3front.AuthSigV4,
+		Storage: current, Bucket: doc.Frontend.Bucket, Domains: doc.Frontend.Domains, Auth: s3front.AuthSigV4,
 		Keys: keyring(doc.Frontend.KeyPairs), ServeBackendHeader: true, Sealer: sealer,
 	}
 	if doc.Frontend.Auth == muxconfig.FrontendNone {

@@ -18,7 +18,7 @@ func (t *topology) frontend() *muxconfig.Frontend {
 		return &t.facts.Stored.Frontend
 	}
 	spec := t.facts.Mux.Spec.Frontend
-	wire := &muxconfig.Frontend{Bucket: t.facts.Mux.FrontendBucket(), Auth: muxconfig.FrontendSigV4}
+	wire := &muxconfig.Frontend{Bucket: t.facts.Mux.FrontendBucket(), Domains: spec.Domains, Auth: muxconfig.FrontendSigV4}
 	complete := true
 	if spec.Auth.Type == v1alpha1.FrontendAuthNone {
 		wire.Auth = muxconfig.FrontendNone

@@ -28,26 +28,39 @@ func TestTargetOfARequest(t *testing.T) {
 		{"127.0.0.1:80", "/other/a", "other", "a"},
 		{"assets.s3.example.com", "/", "assets", ""},
 		{"assets.s3.example.com:443", "/a/b", "assets", "a/b"},
-		{"ASSETS.s3.example.com", "//a", "assets", "/a"},
+		{"ASSETS.s3.Example.com.", "//a", "assets", "/a"},
+		{"assets.localhost:9000", "/a", "assets", "a"},
+		{"assets.example.com", "/assets/a", "assets", "a"},
+		{"assets.s3.example.com.evil.example", "/assets/a", "assets", "a"},
+		{"assets.prod.s3.example.com", "/other/a", "other", "a"},
+		{"s3.example.com", "/assets/a", "assets", "a"},
+		{"assets.", "/assets/a", "assets", "a"},
 		{"assets", "/assets/a", "assets", "a"},
 		{"assets-storagemux.ns.svc", "/assets/a", "assets", "a"},
 	} {
-		if got := parseTarget(test.host, test.path, testBucket); got != (target{test.bucket, test.key}) {
+		if got := parseTarget(test.host, test.path, testBucket, []string{"s3.example.com"}); got != (target{test.bucket, test.key}) {
 			t.Errorf("%s%s: got %+v", test.host, test.path, got)
 		}
 	}
-	if isHostOf("10.0.0.1:80", "10") || isHostOf("10.0.0.1", "10") {
-		t.Error("an address was taken for a virtual host")
+	for _, host := range []string{"10.0.0.1:80", "10.0.0.1", "10."} {
+		if isHostOf(host, "10", nil) {
+			t.Errorf("%s was taken for a virtual host", host)
+		}
 	}
 }
 
-func TestVirtualHostStyle(t *testing.T) {
-	f := newFront(t, nil)
+func TestVirtualHostStyleNeedsADomain(t *testing.T) {
+	f := newFront(t, nil, func(c *Config) { c.Domains = []string{"s3.example.com"} })
 	f.put("a/b", []byte("x"), storage.SetOptions{})
 	r := f.request(http.MethodGet, "/a/b", nil)
 	r.Host = "assets.s3.example.com"
 	if a := f.send(f.sign(r, nil)); string(a.body) != "x" {
 		t.Errorf("got %d %s", a.StatusCode, a.body)
+	}
+	r = f.request(http.MethodGet, "/assets/a/b", nil)
+	r.Host = "assets.example.com"
+	if a := f.send(f.sign(r, nil)); string(a.body) != "x" {
+		t.Errorf("path style at a host that begins with the bucket: got %d %s", a.StatusCode, a.body)
 	}
 }
 

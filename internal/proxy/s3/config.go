@@ -24,6 +24,9 @@ type Config struct {
 	Storage storage.Storage
 	// Bucket is the one bucket the front has.
 	Bucket string
+	// Domains are the names of hosts, in lower case, below which the bucket is
+	// a host of its own. Requests to other hosts are read in path style.
+	Domains []string
 	// Created is the bucket's creation date in ListBuckets; the zero time
 	// stands for the start of the Handler.
 	Created time.Time

@@ -27,9 +27,9 @@ func FuzzRequest(f *testing.F) {
 	for _, seed := range []string{
 		"GET / HTTP/1.1\r\nHost: h\r\n\r\n",
 		"GET /assets?list-type=2&prefix=a&delimiter=/&max-keys=3 HTTP/1.1\r\nHost: h\r\n\r\n",
-		"GET /assets?versions&encoding-type=url HTTP/1.1\r\nHost: assets.h\r\n\r\n",
+		"GET /assets?versions&encoding-type=url HTTP/1.1\r\nHost: assets.localhost\r\n\r\n",
 		"GET /assets/k HTTP/1.1\r\nHost: h\r\nRange: bytes=1-2\r\nIf-Range: \"x\"\r\nX-Amz-Checksum-Mode: ENABLED\r\n\r\n",
-		"HEAD /k HTTP/1.1\r\nHost: assets.h\r\nIf-None-Match: *\r\n\r\n",
+		"HEAD /k HTTP/1.1\r\nHost: assets.localhost\r\nIf-None-Match: *\r\n\r\n",
 		"PUT /assets/k HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nContent-MD5: jXd/OF09/siBXSD3SWAm3A==\r\n\r\ndata",
 		"PUT /assets/c HTTP/1.1\r\nHost: h\r\nX-Amz-Copy-Source: /assets/k\r\nX-Amz-Metadata-Directive: REPLACE\r\n\r\n",
 		"PUT /assets/k HTTP/1.1\r\nHost: h\r\nContent-Length: 44\r\nX-Amz-Content-Sha256: STREAMING-UNSIGNED-PAYLOAD-TRAILER\r\nX-Amz-Decoded-Content-Length: 4\r\nX-Amz-Trailer: x-amz-checksum-crc32\r\n\r\n4\r\ndata\r\n0\r\nx-amz-checksum-crc32:rfP1tw==\r\n\r\n",

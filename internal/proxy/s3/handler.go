@@ -98,7 +98,7 @@ func (q *request) serve(running int64) error {
 	if q.query, err = sigv4.ParseQuery(q.r.URL.RawQuery); err != nil {
 		return err
 	}
-	q.target = parseTarget(q.r.Host, q.r.URL.Path, q.cfg.Bucket)
+	q.target = parseTarget(q.r.Host, q.r.URL.Path, q.cfg.Bucket, q.cfg.Domains)
 	op := route(q.r.Method, q.target, q.query, q.r.Header)
 	q.stats.Operation = op.name
 	// A browser's preflight is never signed.

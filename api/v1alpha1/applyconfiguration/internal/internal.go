@@ -255,6 +255,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: bucket
       type:
         scalar: string
+    - name: domains
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: tlsSecretRef
       type:
         namedType: com.github.suaveplan.storagemux.api.v1alpha1.SecretReference

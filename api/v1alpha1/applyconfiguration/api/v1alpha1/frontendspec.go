@@ -9,6 +9,10 @@ package v1alpha1
 type FrontendSpecApplyConfiguration struct {
 	// bucket is the name under which applications see the objects. Unset: the name of the mux.
 	Bucket *string `json:"bucket,omitempty"`
+	// domains are the names of hosts below which the bucket is a host of its own, for clients that address it in virtual-host
+	// style: with s3.example.com, requests to BUCKET.s3.example.com. Requests to any other host are read in path style, but
+	// those to BUCKET.localhost.
+	Domains []string `json:"domains,omitempty"`
 	// auth says which requests are served.
 	Auth *FrontendAuthApplyConfiguration `json:"auth,omitempty"`
 	// tlsSecretRef names a Secret of type kubernetes.io/tls (tls.crt, tls.key). With it the endpoint is HTTPS on port 443 of the
@@ -27,6 +31,16 @@ func FrontendSpec() *FrontendSpecApplyConfiguration {
 // If called multiple times, the Bucket field is set to the value of the last call.
 func (b *FrontendSpecApplyConfiguration) WithBucket(value string) *FrontendSpecApplyConfiguration {
 	b.Bucket = &value
+	return b
+}
+
+// WithDomains adds the given value to the Domains field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Domains field.
+func (b *FrontendSpecApplyConfiguration) WithDomains(values ...string) *FrontendSpecApplyConfiguration {
+	for i := range values {
+		b.Domains = append(b.Domains, values[i])
+	}
 	return b
 }
 

@@ -1,0 +1,286 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/suaveplan/storagemux/internal/muxconfig"
+	"github.com/suaveplan/storagemux/internal/muxengine"
+	"github.com/suaveplan/storagemux/internal/storage"
+	"github.com/suaveplan/storagemux/internal/storage/storagetest/servers"
+)
+
+// faults are what happens to one member at a time. 300 KiB are more than the
+// front reads ahead, than a socket buffers and than a part of any of them.
+var faults = []fault{
+	{name: "refuse", refuse: true},
+	{name: "reset before the head of the request", toxic: `{"name":"t","type":"reset_peer","stream":"upstream","attributes":{"timeout":0}}`},
+	{name: "reset before the head of the answer", toxic: `{"name":"t","type":"reset_peer","stream":"downstream","attributes":{"timeout":0}}`},
+	{name: "cut after the head of the answer", spoil: &spoil{breakAt: 1}},
+	{name: "cut in the body of the answer", spoil: &spoil{breakAt: 150 << 10}},
+	{name: "cut in the body of the request", toxic: `{"name":"t","type":"limit_data","stream":"upstream","attributes":{"bytes":150000}}`},
+	{name: "truncate the answer", toxic: `{"name":"t","type":"limit_data","stream":"downstream","attributes":{"bytes":100000}}`},
+	{name: "stall the answer", toxic: `{"name":"t","type":"timeout","stream":"downstream","attributes":{"timeout":0}}`},
+	{name: "stall the request", toxic: `{"name":"t","type":"timeout","stream":"upstream","attributes":{"timeout":0}}`},
+	{name: "1 KiB/s", toxic: `{"name":"t","type":"bandwidth","stream":"downstream","attributes":{"rate":1}}`},
+	{name: "500", spoil: &spoil{status: http.StatusInternalServerError}},
+	{name: "503 with Retry-After", spoil: &spoil{status: http.StatusServiceUnavailable, retryAfter: "1"}},
+	{name: "429", spoil: &spoil{status: http.StatusTooManyRequests}},
+	{name: "a byte of the answer is another", spoil: &spoil{flip: 100 << 10}},
+}
+
+// TestNoFaultOfAMemberMakesABodyWrong reads and writes through a whole proxy
+// while one member fails in each way that a store and what lies before it can.
+func TestNoFaultOfAMemberMakesABodyWrong(t *testing.T) {
+	server := servers.Versitygw(t)
+	for _, mode := range []string{
+		muxconfig.ModeFailover, muxconfig.ModeRoundRobin, muxconfig.ModeWeighted,
+		muxconfig.ModeStickyByKey, muxconfig.ModeShield, muxconfig.ModeMirror,
+	} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			w := newFaultyWorld(t, server, mode)
+			for i := range faults {
+				for victim := range w.stores {
+					w.endure(t, faults[i], victim)
+				}
+			}
+		})
+	}
+}
+
+const (
+	stableKeys = 4
+	largeBytes = 300 << 10
+	smallBytes = 2 << 10
+	// rounds is how often each reader and writer comes in one fault.
+	rounds = 2
+)
+
+// faultyWorld is a proxy over two stores that can fail.
+type faultyWorld struct {
+	*running
+	mode   string
+	stores []*faultyStore
+	client *http.Client
+
+	mu sync.Mutex
+	// tried are all contents that were sent for a key, and done how many had
+	// been when one was last answered 200.
+	tried map[string][][]byte
+	done  map[string]int
+	// served counts bodies that came whole, by fault.
+	served int
+}
+
+func newFaultyWorld(t *testing.T, server *servers.S3, mode string) *faultyWorld {
+	t.Helper()
+	w := &faultyWorld{mode: mode, tried: map[string][][]byte{}, done: map[string]int{}}
+	d := testDocument(1)
+	mux := &d.Muxes[0]
+	mux.Mode = mode
+	mux.BackendTimeout = muxconfig.Duration(400 * time.Millisecond)
+	mux.Health.Cooldown, mux.Health.MaxCooldown = muxconfig.Duration(100*time.Millisecond), muxconfig.Duration(300*time.Millisecond)
+	for _, name := range []string{"a", "b"} {
+		store := newFaultyStore(t, server)
+		w.stores = append(w.stores, store)
+		member := muxconfig.Member{Name: name, Backend: name}
+		if mode == muxconfig.ModeWeighted {
+			weight := int32(1)
+			member.Weight = &weight
+		}
+		mux.Members = append(mux.Members, member)
+		d.Backends = append(d.Backends, store.backend(name, server))
+	}
+	w.running = start(t, d, func(o *Options) { o.Spool.Memory = 64 << 20 })
+	transport := &http.Transport{MaxIdleConnsPerHost: 16}
+	t.Cleanup(transport.CloseIdleConnections)
+	w.client = &http.Client{Transport: transport, Timeout: 30 * time.Second}
+	for i := range stableKeys {
+		key := stableKey(i)
+		for _, store := range w.stores {
+			if _, err := storage.Set(t.Context(), store.direct, key, stableContent(i), storage.SetOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return w
+}
+
+func stableKey(i int) string { return fmt.Sprintf("stable-%d", i) }
+
+func stableContent(i int) []byte {
+	return pseudoContent(stableKey(i), []int{largeBytes, smallBytes}[i%2])
+}
+
+// pseudoContent is a content that belongs to its name and no other.
+func pseudoContent(name string, size int) []byte {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, name)
+	random := rand.New(rand.NewPCG(h.Sum64(), uint64(size)))
+	data := make([]byte, size)
+	for i := range data {
+		data[i] = byte(random.Uint32())
+	}
+	return data
+}
+
+// endure reads and writes while the victim fails, and looks afterwards what the
+// stores hold.
+func (w *faultyWorld) endure(t *testing.T, one fault, victim int) {
+	t.Helper()
+	name := fmt.Sprintf("%s at %c", one.name, 'a'+victim)
+	w.settle(t, name)
+	w.stores[victim].begin(t, one)
+	var clients sync.WaitGroup
+	for i := range stableKeys {
+		clients.Go(func() {
+			for round := range rounds {
+				w.readStable(t, name, i, round%2 == 1)
+			}
+		})
+	}
+	for i := range 3 {
+		key := fmt.Sprintf("written-%d", i)
+		clients.Go(func() {
+			for round := range rounds {
+				w.write(t, name, key, fmt.Sprintf("%s %s %d", key, name, round), []int{largeBytes, smallBytes}[(i+round)%2])
+				w.readWritten(t, name, key)
+			}
+		})
+	}
+	clients.Wait()
+	w.stores[victim].end(t)
+	w.look(t, name)
+}
+
+// settle waits until both members are up.
+func (w *faultyWorld) settle(t *testing.T, name string) {
+	t.Helper()
+	waitFor(t, "both members to be up before "+name, func() bool {
+		w.get(t.Context(), stableKey(1), "")
+		for _, m := range w.applier.served.Load().mux.Stats().Members {
+			if m.State != muxengine.StateUp || m.WritesDown {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// get returns the answer's status and its body, or why that is not whole.
+func (w *faultyWorld) get(ctx context.Context, key, part string) (status int, body []byte, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url("s3", "/assets/"+key), nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	if part != "" {
+		r.Header.Set("Range", part)
+	}
+	response, err := w.client.Do(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer response.Body.Close()
+	body, err = io.ReadAll(response.Body)
+	return response.StatusCode, body, err
+}
+
+func (w *faultyWorld) readStable(t *testing.T, name string, i int, ranged bool) {
+	want, part, success := stableContent(i), "", http.StatusOK
+	if ranged {
+		want, part, success = want[100:], "bytes=100-", http.StatusPartialContent
+	}
+	status, body, err := w.get(t.Context(), stableKey(i), part)
+	switch {
+	case err != nil:
+	case status == success && bytes.Equal(body, want):
+		w.mu.Lock()
+		w.served++
+		w.mu.Unlock()
+	case status == success:
+		t.Errorf("%s: %s: %d bytes of %d with status %d, and they are not the object's", name, stableKey(i), len(body), len(want), status)
+	case status < http.StatusInternalServerError:
+		t.Errorf("%s: %s: status %d: %s", name, stableKey(i), status, body)
+	}
+}
+
+func (w *faultyWorld) readWritten(t *testing.T, name, key string) {
+	status, body, err := w.get(t.Context(), key, "")
+	if err != nil || status != http.StatusOK {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !slices.ContainsFunc(w.tried[key], func(sent []byte) bool { return bytes.Equal(sent, body) }) {
+		t.Errorf("%s: %s: %d bytes with status 200 that nobody has sent", name, key, len(body))
+	}
+}
+
+func (w *faultyWorld) write(t *testing.T, name, key, content string, size int) {
+	data := pseudoContent(content, size)
+	w.mu.Lock()
+	w.tried[key] = append(w.tried[key], data)
+	count := len(w.tried[key])
+	w.mu.Unlock()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, w.url("s3", "/assets/"+key), bytes.NewReader(data))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	response, err := w.client.Do(r)
+	if err != nil {
+		return
+	}
+	defer response.Body.Close()
+	text, _ := io.ReadAll(response.Body)
+	switch {
+	case response.StatusCode == http.StatusOK:
+		w.mu.Lock()
+		w.done[key] = count
+		w.mu.Unlock()
+	case response.StatusCode < http.StatusInternalServerError:
+		t.Errorf("%s: PUT %s: status %d: %s", name, key, response.StatusCode, text)
+	}
+}
+
+// look compares what the stores hold: each object is one that was sent, whole,
+// and the last one that was answered with success, or one sent after it, is on
+// some store; of a shield on its origin.
+func (w *faultyWorld) look(t *testing.T, name string) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for key, tried := range w.tried {
+		held := -1
+		for i, store := range w.stores {
+			got, _, err := storage.Get(t.Context(), store.direct, key)
+			if errors.Is(err, storage.ErrKeyNotFound) {
+				continue
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			at := slices.IndexFunc(tried, func(sent []byte) bool { return bytes.Equal(sent, got) })
+			if at < 0 {
+				t.Errorf("%s: store %d holds %d bytes under %s that nobody has sent", name, i, len(got), key)
+			}
+			if w.mode != muxconfig.ModeShield || i == 0 {
+				held = max(held, at)
+			}
+		}
+		if held < w.done[key]-1 {
+			t.Errorf("%s: %s: write %d was answered 200, and the stores hold write %d", name, key, w.done[key], held+1)
+		}
+	}
+}
