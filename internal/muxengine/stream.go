@@ -18,6 +18,9 @@ type stream struct {
 	// offset is the next byte within the object, end the one after the last.
 	offset, end int64
 	lastRead    int64
+	// verifier computes the checksum that the store keeps of the content,
+	// nil where there is none or only a part is read.
+	verifier *storage.Verifier
 	// broken is why the current body cannot be read any further, err why
 	// the stream cannot.
 	broken, err error
@@ -34,6 +37,7 @@ func (c *call) open(a *attempt, obj *storage.Object) *storage.Object {
 		offset: obj.Offset, end: obj.Offset + obj.Length,
 		lastRead: c.node.mux.now(),
 	}
+	c.stream.beginVerifying()
 	return &c.obj
 }
 
@@ -76,6 +80,13 @@ func (s *stream) readOnce(p []byte) (int, error) {
 		s.offset = s.end
 		return n - int(over), errors.New("the body is longer than was announced")
 	}
+	if s.verifier != nil {
+		s.verifier.Write(p[:n])
+		if s.offset+int64(n) == s.end && s.verifier.Verify() != nil {
+			// Without its last piece nobody takes the body for whole.
+			return 0, errCorrupt
+		}
+	}
 	s.offset += int64(n)
 	if errors.Is(err, io.EOF) && s.offset < s.end {
 		err = io.ErrUnexpectedEOF
@@ -96,7 +107,7 @@ func (s *stream) resume() {
 		return
 	}
 	c.note(a.m, err)
-	if !s.object.strong() || s.offset == s.end {
+	if !s.object.strong() || s.offset == s.end || s.offset > 0 && errors.Is(err, errCorrupt) {
 		c.node.core.broken.Add(1)
 		s.fail(err)
 		return
@@ -113,6 +124,37 @@ func (s *stream) resume() {
 		return
 	}
 	c.node.core.resumes.Add(1)
+	if s.offset == 0 {
+		s.beginVerifying()
+	}
+}
+
+// errCorrupt is a cause: what a store has sent is not what it keeps.
+var errCorrupt = errors.New("the content does not have the checksum that the backend keeps of it")
+
+// beginVerifying starts the checksum of a content that is read whole. A mux
+// leaves that to the one below it, which knows the leaf.
+func (s *stream) beginVerifying() {
+	o := &s.call.obj
+	if s.verifier = nil; s.attempt.m.leaf != nil && o.Offset == 0 && o.Length == o.Size {
+		s.verifier = storage.NewVerifier(cheapest(o.Checksums))
+	}
+}
+
+// cheapest returns the one of c that costs least to compute, and no MD5.
+func cheapest(c storage.Checksums) storage.Checksums {
+	switch {
+	case c.CRC64NVME != nil:
+		return storage.Checksums{CRC64NVME: c.CRC64NVME}
+	case c.CRC32C != nil:
+		return storage.Checksums{CRC32C: c.CRC32C}
+	case c.CRC32 != nil:
+		return storage.Checksums{CRC32: c.CRC32}
+	case c.SHA256 != nil:
+		return storage.Checksums{SHA256: c.SHA256}
+	default:
+		return storage.Checksums{SHA1: c.SHA1}
+	}
 }
 
 // attach goes on with what attempt a has returned.

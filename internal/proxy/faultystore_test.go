@@ -9,6 +9,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -29,6 +30,9 @@ type faultyStore struct {
 	spoils atomic.Pointer[spoil]
 	direct *s3.Storage
 }
+
+// quietToxics silences toxics, which log for themselves.
+var quietToxics sync.Once
 
 // spoil is what the proxy of answers does.
 type spoil struct {
@@ -60,6 +64,7 @@ func newFaultyStore(t *testing.T, server *servers.S3) *faultyStore {
 	web.Config.ErrorLog = nil
 	web.Start()
 	nobody := zerolog.New(io.Discard)
+	quietToxics.Do(func() { zerolog.SetGlobalLevel(zerolog.Disabled) })
 	f.wire = toxiproxy.NewProxy(toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), nobody), f.bucket, "127.0.0.1:0", strings.TrimPrefix(web.URL, "http://"))
 	if err := f.wire.Start(); err != nil {
 		t.Fatal(err)
