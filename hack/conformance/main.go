@@ -1,7 +1,8 @@
 // Command conformance runs the tests that stand for the scenarios of the
-// engine's specification and writes docs/conformance.md from what came out.
+// engine's specification and the rules of the design of fallback URIs, and writes
+// docs/conformance.md from what came out.
 // With -mutants it shows instead that those tests can fail: it breaks the
-// engine in one small way after the other, in a copy, and expects the test
+// code in one small way after the other, in a copy, and expects the test
 // named for each to notice. Run it from the root of the repository.
 package main
 
@@ -20,10 +21,21 @@ import (
 	"strings"
 )
 
-const (
-	engine = "internal/muxengine"
-	output = "docs/conformance.md"
-)
+const output = "docs/conformance.md"
+
+// part is one specification and what stands for it.
+type part struct {
+	title, of string
+	// root is the folder of its package, and of those below that it has.
+	root      string
+	scenarios []scenario
+	mutants   []mutant
+}
+
+var parts = []part{
+	{"Conformance of the engine", "Each scenario of the engine's specification", "internal/muxengine", scenarios, mutants},
+	{"Conformance of fallback URIs", "Each rule of the design of fallback URIs, by its sections", "internal/fallbackuri", fallbackRules, fallbackMutants},
+}
 
 func main() {
 	runMutants := flag.Bool("mutants", false, "run the mutants instead of writing "+output)
@@ -42,13 +54,21 @@ func main() {
 	}
 }
 
-// document runs the tests of the table and writes, or checks, the document.
+// document runs the tests of the tables and writes, or checks, the document.
 func document(check bool) error {
-	results, err := runTests(scenarios)
-	if err != nil {
-		return err
+	text := []byte("<!-- Written by `go run ./hack/conformance` from the tests' output. Do not edit. -->\n")
+	var failed []string
+	rows := 0
+	for _, p := range parts {
+		results, err := p.runTests()
+		if err != nil {
+			return err
+		}
+		section, bad := p.render(results)
+		text = append(append(text, '\n'), section...)
+		failed = append(failed, bad...)
+		rows += len(p.scenarios)
 	}
-	text, failed := render(scenarios, mutants, results)
 	if check {
 		old, err := os.ReadFile(output)
 		if err != nil {
@@ -63,20 +83,20 @@ func document(check bool) error {
 	if len(failed) > 0 {
 		return fmt.Errorf("%d scenarios did not pass: %s", len(failed), strings.Join(failed, ", "))
 	}
-	fmt.Printf("%d scenarios passed\n", len(scenarios))
+	fmt.Printf("%d scenarios passed\n", rows)
 	return nil
 }
 
 // runTests returns the outcome of every test, by its full name.
-func runTests(rows []scenario) (map[string]string, error) {
+func (p part) runTests() (map[string]string, error) {
 	var top []string
-	for _, r := range rows {
+	for _, r := range p.scenarios {
 		name, _, _ := strings.Cut(r.test, "/")
 		if !slices.Contains(top, name) {
 			top = append(top, name)
 		}
 	}
-	cmd := exec.Command("go", "test", "-count=1", "-json", "-run", "^("+strings.Join(top, "|")+")$", "./"+engine)
+	cmd := exec.Command("go", "test", "-count=1", "-json", "-run", "^("+strings.Join(top, "|")+")$", "./"+p.root+"/...")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	var exit *exec.ExitError
@@ -96,16 +116,15 @@ func runTests(rows []scenario) (map[string]string, error) {
 	return results, nil
 }
 
-// render writes the document and names the scenarios that did not pass.
-func render(rows []scenario, changes []mutant, results map[string]string) (text []byte, failed []string) {
+// render writes the part and names the scenarios that did not pass.
+func (p part) render(results map[string]string) (text []byte, failed []string) {
 	var b bytes.Buffer
-	b.WriteString("<!-- Written by `go run ./hack/conformance` from the tests' output. Do not edit. -->\n\n")
-	b.WriteString("# Conformance of the engine\n\n")
-	b.WriteString("Each scenario of the engine's specification, the test in `" + engine + "` that stands for it, and what came of\n")
+	fmt.Fprintf(&b, "# %s\n\n", p.title)
+	fmt.Fprintf(&b, "%s, the test in `%s` that stands for it, and what came of\n", p.of, p.root)
 	b.WriteString("that test. `go run ./hack/conformance -mutants` shows that the tests can fail: it makes the changes listed at\n")
 	b.WriteString("the end, one at a time and in a copy, and each must be noticed by the test beside it.\n")
 	last := ""
-	for _, r := range rows {
+	for _, r := range p.scenarios {
 		if r.requirement != last {
 			last = r.requirement
 			fmt.Fprintf(&b, "\n## %s\n\n| scenario | test | result |\n|---|---|---|\n", last)
@@ -120,7 +139,7 @@ func render(rows []scenario, changes []mutant, results map[string]string) (text 
 		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", r.scenario, r.test, result)
 	}
 	b.WriteString("\n## Mutants\n\n| requirement | file | change | noticed by |\n|---|---|---|---|\n")
-	for _, m := range changes {
+	for _, m := range p.mutants {
 		fmt.Fprintf(&b, "| %s | `%s` | %s | `%s` |\n", m.requirement, m.file, m.change, m.test)
 	}
 	return b.Bytes(), failed
@@ -130,12 +149,22 @@ func render(rows []scenario, changes []mutant, results map[string]string) (text 
 func tryMutants(only *regexp.Regexp) error {
 	var survived []string
 	tried := 0
-	for _, m := range mutants {
+	type located struct {
+		mutant
+		root string
+	}
+	var all []located
+	for _, p := range parts {
+		for _, m := range p.mutants {
+			all = append(all, located{m, p.root})
+		}
+	}
+	for _, m := range all {
 		if !only.MatchString(m.test) {
 			continue
 		}
 		tried++
-		killed, why, err := m.try()
+		killed, why, err := m.try(m.root)
 		switch {
 		case err != nil:
 			return fmt.Errorf("%s, %s: %w", m.file, m.change, err)
@@ -153,14 +182,14 @@ func tryMutants(only *regexp.Regexp) error {
 	return nil
 }
 
-// try runs the mutant's test over a copy of the engine with the change in it.
-func (m mutant) try() (killed bool, why string, err error) {
+// try runs the mutant's test over a copy of the folder root with the change in it.
+func (m mutant) try(root string) (killed bool, why string, err error) {
 	dir, err := os.MkdirTemp("", "mutant")
 	if err != nil {
 		return false, "", err
 	}
 	defer os.RemoveAll(dir)
-	if err := os.CopyFS(dir, os.DirFS(engine)); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(root)); err != nil {
 		return false, "", err
 	}
 	source, err := os.ReadFile(filepath.Join(dir, m.file))
@@ -174,7 +203,7 @@ func (m mutant) try() (killed bool, why string, err error) {
 	if err := os.WriteFile(mutated, []byte(strings.Replace(string(source), m.from, m.to, 1)), 0o644); err != nil {
 		return false, "", err
 	}
-	original, err := filepath.Abs(filepath.Join(engine, m.file))
+	original, err := filepath.Abs(filepath.Join(root, m.file))
 	if err != nil {
 		return false, "", err
 	}
@@ -187,7 +216,7 @@ func (m mutant) try() (killed bool, why string, err error) {
 		return false, "", err
 	}
 	pattern := "^" + strings.ReplaceAll(m.test, "/", "$/^") + "$"
-	cmd := exec.Command("go", "test", "-count=1", "-vet=off", "-timeout=5m", "-overlay", overlayFile, "-run", pattern, "./"+engine)
+	cmd := exec.Command("go", "test", "-count=1", "-vet=off", "-timeout=5m", "-overlay", overlayFile, "-run", pattern, "./"+filepath.Join(root, filepath.Dir(m.file)))
 	cmd.Env = append(os.Environ(), "MUXENGINE_SOURCE="+dir)
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError

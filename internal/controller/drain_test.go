@@ -64,6 +64,37 @@ var _ = Describe("deleting a StorageBackend", func() {
 		w.expectKstatus(v1alpha1.KindStorageMux, "assets", status.CurrentStatus)
 	})
 
+	It("drains a candidate of a fallback backend as it does a member of a list", func() {
+		w := newWorld()
+		w.backend("a")
+		w.backend("b")
+		w.create(&v1alpha1.StorageBackend{
+			ObjectMeta: metav1.ObjectMeta{Name: "ladder"},
+			Spec: v1alpha1.StorageBackendSpec{Fallback: &v1alpha1.FallbackBackend{
+				URI: "fallback://?u=backend%3A%2F%2Fa%2Fbase&u=backend%3A%2F%2Fb",
+			}},
+		})
+		w.mux("assets", v1alpha1.KeyspaceReplicated, "ladder")
+		pods := w.startPods("assets", 1)
+		w.expectServing("assets")
+		for _, name := range []string{"a", "b", "ladder"} {
+			Eventually(func() []v1alpha1.MuxReference { return w.getBackend(name).Status.UsedBy }).WithTimeout(soon).
+				Should(ConsistOf(v1alpha1.MuxReference{Name: "assets"}))
+		}
+		holding(pods[0], "ladder/backend.a")
+		w.deleteBackend("a")
+		w.expectBackend("a", v1alpha1.ConditionDraining, yes, v1alpha1.ReasonDrainInProgress)
+		Eventually(func() *v1alpha1.DrainStatus { return w.getBackend("a").Status.Drain }).WithTimeout(soon).Should(SatisfyAll(
+			Not(BeNil()), HaveField("WaitingFor", ConsistOf("pod/"+pods[0].name))))
+		letGo(pods[0], "ladder/backend.a")
+		w.expectGone("a")
+		Expect(w.document("assets").Backend("a")).To(BeNil())
+		Expect(w.document("assets").Backend("ladder")).NotTo(BeNil())
+		w.expectMux("assets", v1alpha1.ConditionReady, yes, v1alpha1.ReasonServing)
+		w.deleteBackend("b")
+		w.expectBackend("b", v1alpha1.ConditionDraining, yes, v1alpha1.ReasonDrainBlocked)
+	})
+
 	It("is blocked for the last member, until another one is added", func() {
 		w := newWorld()
 		w.backend("a")
