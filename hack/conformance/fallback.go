@@ -72,7 +72,7 @@ var fallbackMutants = []mutant{
 		"TestWhatBreaksTheGrammarIsRefusedWithItsCode/an_authority"},
 	{"1 URI grammar", "uri/parse.go", "one candidate too many is taken",
 		"if len(candidates) == limit {", "if len(candidates) == limit+1 {",
-		"TestLimitsHoldToTheCharacterAndTheCandidate"},
+		"TestWhatBreaksTheGrammarIsRefusedWithItsCode/too_many_candidates"},
 	{"1 URI grammar", "uri/parse.go", "candidates are not encoded",
 		"b.WriteString(url.QueryEscape(c))", "b.WriteString(c)",
 		"TestExamplesOfTheDocumentAreReadAndWrittenAsTheyStand"},
