@@ -64,6 +64,8 @@ func run(ctx context.Context) error {
 	// It is not the disk that is measured.
 	env.ControlPlane.Etcd = &envtest.Etcd{}
 	env.ControlPlane.Etcd.Configure().Append("unsafe-no-fsync", "true")
+	// Each mux has a Service.
+	env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16")
 	config, err := env.Start()
 	if err != nil {
 		return fmt.Errorf("start the API server: %w", err)

@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"bytes"
 	"encoding/xml"
 	"io"
 	"net/http"
@@ -23,9 +24,23 @@ func readAnswer(resp *http.Response) answer {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, wire.MaxErrorBody))
 	if err == nil {
-		a.code, a.message = parseError(body)
+		a.code, a.message = parseError(unsaid(body, resp.Request))
 	}
 	return a
+}
+
+// unsaid blanks the credentials of a request in what the store says to it: some
+// quote the headers that they were sent.
+func unsaid(body []byte, request *http.Request) []byte {
+	if request == nil {
+		return body
+	}
+	for _, name := range []string{"Authorization", "X-Amz-Security-Token"} {
+		if value := request.Header.Get(name); value != "" {
+			body = bytes.ReplaceAll(body, []byte(value), []byte("[redacted]"))
+		}
+	}
+	return body
 }
 
 func parseError(body []byte) (code, message string) {
