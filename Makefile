@@ -43,6 +43,10 @@ lint: ## Check the Go code, the import table among it
 verify: ## Check all that needs no test: generated files, formatting, lint, scripts, go.mod
 	hack/verify.sh
 
+.PHONY: test-stores
+test-stores: ## Run the acceptance suite of every backend type against its real server (STORESFLAGS=-update writes docs/stores.md)
+	hack/stores/run.sh $(STORESFLAGS)
+
 ##@ Generated files
 
 .PHONY: generate

@@ -31,14 +31,14 @@ func TestAzureKeepsTheContract(t *testing.T) {
 	server := servers.StartAzurite(t)
 	storagetest.Run(t, func(t *testing.T) storage.Storage {
 		return openOn(t, server, server.Endpoint, server.Container(t))
-	}, storagetest.Options{
+	}, storagetest.Recorded(t, "azure on azurite", storagetest.Options{
 		Keys: func(key string) storagetest.KeyFate {
 			if (&Storage{prefix: prefix}).named("", key) != nil {
 				return storagetest.RefusedKey
 			}
 			return storagetest.Held
 		},
-	})
+	}))
 }
 
 // TestAPutThatIsCutOnTheWireLeavesTheOldObject cuts between client and server,

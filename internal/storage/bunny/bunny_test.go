@@ -40,7 +40,7 @@ func TestBunnyKeepsTheContract(t *testing.T) {
 	server := servers.StartBunny(t)
 	storagetest.Run(t, func(t *testing.T) storage.Storage {
 		return open(t, Config{Endpoint: server.Endpoint, Zone: server.Zone(t), AccessKey: server.AccessKey, Scratch: scratch.Files(t.TempDir(), 1<<30)})
-	}, options(server))
+	}, storagetest.Recorded(t, "bunny", options(server)))
 }
 
 func TestTheHostIsThatOfTheRegion(t *testing.T) {

@@ -86,7 +86,7 @@ func reopen(t *testing.T, s storage.Storage) storage.Storage {
 }
 
 func TestFileKeepsTheContract(t *testing.T) {
-	storagetest.Run(t, func(t *testing.T) storage.Storage { return open(t, tempDir(t)) }, storagetest.Options{Debris: debris, Reopen: reopen})
+	storagetest.Run(t, func(t *testing.T) storage.Storage { return open(t, tempDir(t)) }, storagetest.Recorded(t, "file", storagetest.Options{Debris: debris, Reopen: reopen}))
 }
 
 func TestFileWithoutExtendedAttributesKeepsTheContract(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -232,6 +233,9 @@ func (s *Storage) notAFolder(ctx context.Context, op, key string, err error) err
 		if s.flavor == WebDAV {
 			entries, perr := s.propfind(ctx, op, key, "0")
 			folder = perr == nil && len(entries) > 0 && entries[0].folder
+			if slash := strings.LastIndexByte(key, '/'); perr != nil && slash > 0 && s.isFile(ctx, op, key[:slash]) {
+				return storage.Errorf(storage.CodeKeyNotFound, op, "%q is below a file", key)
+			}
 		}
 	}
 	if folder {

@@ -66,7 +66,7 @@ func TestHTTPOnGoWebDAVKeepsTheContract(t *testing.T) {
 	server := servers.GoWebDAV(t)
 	storagetest.Run(t, func(t *testing.T) storage.Storage {
 		return open(t, Config{URL: server.Folder(t), Flavor: WebDAV, Auth: Auth{Username: server.Username, Password: server.Password}})
-	}, options(server))
+	}, storagetest.Recorded(t, "http on x/net/webdav", options(server)))
 }
 
 func TestHTTPThroughABrokenNetworkKeepsTheContract(t *testing.T) {

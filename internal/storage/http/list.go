@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"strings"
 
 	"github.com/suaveplan/storagemux/internal/storage"
 	"github.com/suaveplan/storagemux/internal/storage/tree"
@@ -21,6 +22,9 @@ func (s *Storage) List(ctx context.Context, opts storage.ListOptions) (storage.L
 		if storage.CodeOf(err) == storage.CodeKeyNotFound {
 			return nil, nil // removed meanwhile, or a prefix that is no folder
 		}
+		if storage.CodeOf(err) == storage.CodeAccessDenied && s.isFile(ctx, op, strings.TrimSuffix(folder, "/")) {
+			return nil, nil // which some servers call forbidden
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -32,4 +36,13 @@ func (s *Storage) List(ctx context.Context, opts storage.ListOptions) (storage.L
 		}
 		return children, nil
 	})
+}
+
+// isFile reports whether key is known to be a file.
+func (s *Storage) isFile(ctx context.Context, op, key string) bool {
+	if key == "" {
+		return false
+	}
+	found, err := s.propfind(ctx, op, key, "0")
+	return err == nil && len(found) > 0 && !found[0].folder
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestMemoryKeepsTheContract(t *testing.T) {
-	storagetest.Run(t, func(*testing.T) storage.Storage { return New(0) }, storagetest.Options{Reopen: reopen})
+	storagetest.Run(t, func(*testing.T) storage.Storage { return New(0) }, storagetest.Recorded(t, "memory", storagetest.Options{Reopen: reopen}))
 }
 
 func TestMemoryUnderALimitKeepsTheContract(t *testing.T) {

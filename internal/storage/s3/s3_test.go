@@ -35,7 +35,7 @@ func TestS3OnVersitygwKeepsTheContract(t *testing.T) {
 	server := servers.Versitygw(t)
 	storagetest.Run(t, func(t *testing.T) storage.Storage {
 		return open(t, server, func(c *Config) { c.Prefix = "some/prefix/" })
-	}, storagetest.Options{
+	}, storagetest.Recorded(t, "s3 on versitygw", storagetest.Options{
 		NoKeyUnderKey: true,
 		Keys:          keysOnVersitygw,
 		Reopen: func(t *testing.T, s storage.Storage) storage.Storage {
@@ -45,7 +45,7 @@ func TestS3OnVersitygwKeepsTheContract(t *testing.T) {
 		Debris: func(t *testing.T, s storage.Storage) []string {
 			return server.Debris(t, s.(*Storage).target.bucket)
 		},
-	})
+	}))
 }
 
 func TestS3ThroughABrokenNetworkKeepsTheContract(t *testing.T) {

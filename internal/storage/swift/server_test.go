@@ -30,7 +30,7 @@ func TestSwiftKeepsTheContract(t *testing.T) {
 	server := servers.StartSwift(t)
 	storagetest.Run(t, func(t *testing.T) storage.Storage {
 		return openOn(t, server, server.AuthURL, server.Container(t))
-	}, storagetest.Options{
+	}, storagetest.Recorded(t, "swift", storagetest.Options{
 		Debris: func(t *testing.T, _ storage.Storage) []string { return server.Debris(t) },
 		Keys: func(key string) storagetest.KeyFate {
 			if len(prefix)+len(key) > maxName {
@@ -38,7 +38,7 @@ func TestSwiftKeepsTheContract(t *testing.T) {
 			}
 			return storagetest.Held
 		},
-	})
+	}))
 }
 
 // TestAPutThatIsCutOnTheWireLeavesTheOldObject cuts between client and server,

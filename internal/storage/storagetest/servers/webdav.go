@@ -2,6 +2,7 @@ package servers
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -111,5 +112,45 @@ func Nginx(t testing.TB, dav bool) *WebDAV {
 		t.Fatal(err)
 	}
 	start(t, exec.Command(path, "-e", "stderr", "-c", config), address)
+	return d
+}
+
+const lighttpdConfig = `
+server.modules = ("mod_webdav")
+server.document-root = "%[1]s/root"
+server.bind = "%[2]s"
+server.port = %[3]s
+server.errorlog = "%[1]s/error.log"
+server.upload-dirs = ("%[1]s/body")
+server.max-request-size = 0
+server.stream-request-body = 1
+mimetype.assign = ("" => "application/octet-stream")
+webdav.activate = "enable"
+webdav.is-readonly = "disable"
+static-file.disable-pathinfo = "enable"
+`
+
+// Lighttpd runs lighttpd with its mod_webdav.
+func Lighttpd(t testing.TB) *WebDAV {
+	t.Helper()
+	path, err := exec.LookPath("lighttpd")
+	if err != nil {
+		t.Fatal("lighttpd is not installed (Debian's packages lighttpd and lighttpd-mod-webdav)")
+	}
+	base := tempDir(t)
+	d := &WebDAV{dir: filepath.Join(base, "root")}
+	for _, dir := range []string{d.dir, filepath.Join(base, "body")} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	address := freeAddress(t)
+	host, port, _ := net.SplitHostPort(address)
+	d.URL = "http://" + address + "/"
+	config := filepath.Join(base, "lighttpd.conf")
+	if err := os.WriteFile(config, fmt.Appendf(nil, lighttpdConfig, base, host, port), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	start(t, exec.Command(path, "-D", "-f", config), address)
 	return d
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/suaveplan/storagemux/internal/storage"
 	"github.com/suaveplan/storagemux/internal/storage/storagetest"
@@ -26,7 +27,21 @@ func TestHTTPOnNginxWebDAVKeepsTheContract(t *testing.T) {
 	}
 	storagetest.Run(t, func(t *testing.T) storage.Storage {
 		return open(t, Config{URL: server.Folder(t), Flavor: WebDAV})
-	}, opts)
+	}, storagetest.Recorded(t, "http on nginx", opts))
+}
+
+func TestHTTPOnLighttpdKeepsTheContract(t *testing.T) {
+	server := servers.Lighttpd(t)
+	opts := options(server)
+	opts.Keys = func(key string) storagetest.KeyFate {
+		if strings.ContainsFunc(key, unicode.IsControl) {
+			return storagetest.RefusedKey
+		}
+		return keysAsPaths(key)
+	}
+	storagetest.Run(t, func(t *testing.T) storage.Storage {
+		return open(t, Config{URL: server.Folder(t), Flavor: WebDAV})
+	}, storagetest.Recorded(t, "http on lighttpd", opts))
 }
 
 func TestPlainFilesCanBeReadAndNotWritten(t *testing.T) {

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Usage: hack/stores/run.sh [-update]
+#
+# Runs the acceptance suite of every backend type against its real server, on loopback, with bodies to 100 MiB, and
+# compares the table of results with the one in docs/stores.md, or writes it there. Servers that are missing are installed
+# or built first. GOTESTFLAGS are passed on.
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+cd "$ROOT"
+
+update=()
+case ${1:-} in
+  '') ;;
+  -update) update=(-update) ;;
+  *) die "usage: hack/stores/run.sh [-update]" ;;
+esac
+
+need_packages nginx=nginx-light /usr/lib/nginx/modules/ngx_http_dav_ext_module.so=libnginx-mod-http-dav-ext \
+  lighttpd=lighttpd /usr/lib/lighttpd/mod_webdav.so=lighttpd-mod-webdav \
+  swift-proxy-server=swift-proxy swift-account-server=swift-account swift-container-server=swift-container \
+  swift-object-server=swift-object memcached=memcached
+STORAGEMUX_AZURITE=$(hack/stores/azurite.sh)
+STORAGEMUX_VERSITYGW=$(hack/tool.sh versitygw)
+STORAGEMUX_STORES_RESULTS=$(mktemp -d)
+export STORAGEMUX_AZURITE STORAGEMUX_VERSITYGW STORAGEMUX_STORES_RESULTS
+trap 'rm -rf "$STORAGEMUX_STORES_RESULTS"' EXIT
+
+stores=(memory file s3 http bunny swift azure)
+# What needs no real server is among `make test`.
+tests='(Memory|File|Versitygw|GoWebDAV|Nginx|NginxWebDAV|Lighttpd|Bunny|Swift|Azure)KeepsTheContract$|PlainFiles|OnTheWire|SaysWhatIsWrong'
+# shellcheck disable=SC2086 # flags are words
+go run ./hack/gotest -count=1 -tags stores -timeout 20m -p 2 -run "$tests" ${GOTESTFLAGS:-} "${stores[@]/#/./internal/storage/}"
+go run ./hack/stores "${update[@]}" "$STORAGEMUX_STORES_RESULTS"
+log "docs/stores.md says what this run has shown"
