@@ -63,7 +63,8 @@ with_lock() {
 }
 
 # need_packages FILE=PACKAGE...: installs those Debian packages whose file (a command name or an absolute path) is
-# missing. apt is not run when nothing is, and is told never to remove a package to get there.
+# missing. apt is not run when nothing is, and is told never to remove a package to get there nor to start what the
+# packages bring as services.
 need_packages() {
   local pair file missing=()
   for pair in "$@"; do
@@ -80,6 +81,11 @@ need_packages() {
 install_packages() {
   export DEBIAN_FRONTEND=noninteractive
   local apt=(apt-get -y -q -o DPkg::Lock::Timeout=300)
+  if [[ ! -e /usr/sbin/policy-rc.d ]]; then
+    printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
+    chmod +x /usr/sbin/policy-rc.d
+    trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+  fi
   run_with_progress "apt-get update" "${apt[@]}" update
   run_with_progress "installing $*" "${apt[@]}" install --no-install-recommends --no-remove "$@"
 }

@@ -28,7 +28,9 @@ func openOn(t testing.TB, server *servers.Azurite, endpoint, container string) *
 }
 
 func TestAzureKeepsTheContract(t *testing.T) {
-	server := servers.StartAzurite(t)
+	server := servers.StartAzurite(t) // which takes seconds: all tests share it
+	t.Run("a put that is cut on the wire leaves the old object", func(t *testing.T) { cutOnTheWire(t, server) })
+	t.Run("it says what is wrong", func(t *testing.T) { saysWhatIsWrong(t, server) })
 	storagetest.Run(t, func(t *testing.T) storage.Storage {
 		return openOn(t, server, server.Endpoint, server.Container(t))
 	}, storagetest.Recorded(t, "azure on azurite", storagetest.Options{
@@ -41,10 +43,9 @@ func TestAzureKeepsTheContract(t *testing.T) {
 	}))
 }
 
-// TestAPutThatIsCutOnTheWireLeavesTheOldObject cuts between client and server,
-// where the store cannot take anything back.
-func TestAPutThatIsCutOnTheWireLeavesTheOldObject(t *testing.T) {
-	server := servers.StartAzurite(t)
+// cutOnTheWire cuts between client and server, where the store cannot take
+// anything back.
+func cutOnTheWire(t *testing.T, server *servers.Azurite) {
 	container := server.Container(t)
 	s := openOn(t, server, server.Endpoint, container)
 	defer s.Close()
@@ -81,8 +82,7 @@ func TestAPutThatIsCutOnTheWireLeavesTheOldObject(t *testing.T) {
 	}
 }
 
-func TestAzureSaysWhatIsWrong(t *testing.T) {
-	server := servers.StartAzurite(t)
+func saysWhatIsWrong(t *testing.T, server *servers.Azurite) {
 	container := server.Container(t)
 	soon, ago := time.Now().Add(time.Hour), time.Now().Add(-time.Minute)
 	for name, test := range map[string]struct {

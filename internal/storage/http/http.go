@@ -6,8 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 

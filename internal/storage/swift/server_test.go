@@ -27,7 +27,9 @@ func openOn(t testing.TB, server *servers.Swift, authURL, container string) *Sto
 }
 
 func TestSwiftKeepsTheContract(t *testing.T) {
-	server := servers.StartSwift(t)
+	server := servers.StartSwift(t) // which takes seconds: all tests share it
+	t.Run("a put that is cut on the wire leaves the old object", func(t *testing.T) { cutOnTheWire(t, server) })
+	t.Run("it says what is wrong", func(t *testing.T) { saysWhatIsWrong(t, server) })
 	storagetest.Run(t, func(t *testing.T) storage.Storage {
 		return openOn(t, server, server.AuthURL, server.Container(t))
 	}, storagetest.Recorded(t, "swift", storagetest.Options{
@@ -41,10 +43,9 @@ func TestSwiftKeepsTheContract(t *testing.T) {
 	}))
 }
 
-// TestAPutThatIsCutOnTheWireLeavesTheOldObject cuts between client and server,
-// where the store cannot take anything back.
-func TestAPutThatIsCutOnTheWireLeavesTheOldObject(t *testing.T) {
-	server := servers.StartSwift(t)
+// cutOnTheWire cuts between client and server, where the store cannot take
+// anything back.
+func cutOnTheWire(t *testing.T, server *servers.Swift) {
 	container := server.Container(t)
 	s := openOn(t, server, server.AuthURL, container)
 	defer s.Close()
@@ -89,8 +90,7 @@ func TestAPutThatIsCutOnTheWireLeavesTheOldObject(t *testing.T) {
 	}
 }
 
-func TestSwiftSaysWhatIsWrong(t *testing.T) {
-	server := servers.StartSwift(t)
+func saysWhatIsWrong(t *testing.T, server *servers.Swift) {
 	container := server.Container(t)
 	for name, test := range map[string]struct {
 		auth      Auth
