@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,8 @@ var (
 	_ storage.Storage = (*Storage)(nil)
 	_ storage.Checker = (*Storage)(nil)
 	_ io.Closer       = (*Storage)(nil)
+
+	_ storage.ConditionalDeleter = (*Storage)(nil)
 )
 
 // New returns a store for cfg. It does no I/O.
@@ -228,17 +231,36 @@ func (s *Storage) stat(ctx context.Context, op, key string) (storage.Info, error
 
 // Delete implements storage.Storage.
 func (s *Storage) Delete(ctx context.Context, key string) error {
-	const op = "Delete"
-	err := s.readable(op, key)
-	if err == nil {
-		if _, err = s.blob(key).Delete(ctx, &blob.DeleteOptions{DeleteSnapshots: new(blob.DeleteSnapshotsOptionTypeInclude)}); err != nil {
-			err = s.failed(ctx, op, key, err, &wire.Content{})
-		}
-	}
+	err := s.remove(ctx, "Delete", key, nil)
 	if storage.CodeOf(err) == storage.CodeKeyNotFound {
 		return nil
 	}
 	return err
+}
+
+// DeleteIf implements storage.ConditionalDeleter.
+func (s *Storage) DeleteIf(ctx context.Context, key string, conditions storage.Conditions) error {
+	const op = "Delete"
+	only, err := s.conditions(ctx, op, key, storage.Conditions{IfMatch: conditions.IfMatch})
+	if err != nil {
+		return err
+	}
+	err = s.remove(ctx, op, key, only)
+	if storage.CodeOf(err) == storage.CodePreconditionFailed && slices.Contains(conditions.IfMatch, "*") {
+		return storage.Errorf(storage.CodeKeyNotFound, op, "there is no %q", key)
+	}
+	return err
+}
+
+func (s *Storage) remove(ctx context.Context, op, key string, only *blob.AccessConditions) error {
+	if err := s.readable(op, key); err != nil {
+		return err
+	}
+	_, err := s.blob(key).Delete(ctx, &blob.DeleteOptions{DeleteSnapshots: new(blob.DeleteSnapshotsOptionTypeInclude), AccessConditions: only})
+	if err != nil {
+		return s.failed(ctx, op, key, err, &wire.Content{})
+	}
+	return nil
 }
 
 // SetPartial implements storage.Storage.
