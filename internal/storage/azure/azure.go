@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -246,8 +245,12 @@ func (s *Storage) DeleteIf(ctx context.Context, key string, conditions storage.C
 		return err
 	}
 	err = s.remove(ctx, op, key, only)
-	if storage.CodeOf(err) == storage.CodePreconditionFailed && slices.Contains(conditions.IfMatch, "*") {
-		return storage.Errorf(storage.CodeKeyNotFound, op, "there is no %q", key)
+	if storage.CodeOf(err) != storage.CodePreconditionFailed {
+		return err
+	}
+	// The service says the same of a blob that is not there.
+	if _, missing := s.stat(ctx, op, key); storage.CodeOf(missing) == storage.CodeKeyNotFound {
+		return missing
 	}
 	return err
 }
