@@ -24,15 +24,15 @@ var _ = Describe("a StorageBackend", func() {
 		w.expectGone("a")
 	})
 
-	It("of a type that is not built is refused", func() {
+	It("that only works outside a cluster is refused", func() {
 		w := newWorld()
 		w.create(&v1alpha1.StorageBackend{
-			ObjectMeta: metav1.ObjectMeta{Name: "ladder"},
-			Spec:       v1alpha1.StorageBackendSpec{Fallback: &v1alpha1.FallbackBackend{URI: "fallback://?u=https%3A%2F%2Fa.example.com"}},
+			ObjectMeta: metav1.ObjectMeta{Name: "disk"},
+			Spec:       v1alpha1.StorageBackendSpec{File: &v1alpha1.FileBackend{Path: "./data"}},
 		})
-		w.expectBackend("ladder", v1alpha1.ConditionAccepted, no, v1alpha1.ReasonUnsupportedType)
-		w.expectBackend("ladder", v1alpha1.ConditionStalled, yes, v1alpha1.ReasonUnsupportedType)
-		w.expectKstatus(v1alpha1.KindStorageBackend, "ladder", status.FailedStatus)
+		w.expectBackend("disk", v1alpha1.ConditionAccepted, no, v1alpha1.ReasonPathNotInCluster)
+		w.expectBackend("disk", v1alpha1.ConditionStalled, yes, v1alpha1.ReasonPathNotInCluster)
+		w.expectKstatus(v1alpha1.KindStorageBackend, "disk", status.FailedStatus)
 	})
 
 	It("shows what the proxies see of it, within a second", func() {
