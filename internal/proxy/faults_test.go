@@ -182,7 +182,7 @@ func (w *faultyWorld) endure(t *testing.T, one fault, victim int) {
 func (w *faultyWorld) settle(t *testing.T, name string) {
 	t.Helper()
 	waitFor(t, "both members to be up before "+name, func() bool {
-		w.get(t.Context(), stableKey(1), "")
+		_, _, _ = w.get(t.Context(), stableKey(1), "")
 		for _, m := range w.applier.served.Load().mux.Stats().Members {
 			if m.State != muxengine.StateUp || m.WritesDown {
 				return false
