@@ -19,7 +19,7 @@ import (
 type process struct {
 	name  string
 	cmd   *exec.Cmd
-	ended chan error
+	ended chan struct{}
 	log   *os.File
 }
 
@@ -44,8 +44,11 @@ func (b *bench) start(address, name string, env []string, program string, args .
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	p := &process{name: name, cmd: cmd, ended: make(chan error, 1), log: log}
-	go func() { p.ended <- cmd.Wait() }()
+	p := &process{name: name, cmd: cmd, ended: make(chan struct{}), log: log}
+	go func() {
+		_ = cmd.Wait() // it is told to end
+		close(p.ended)
+	}()
 	b.processes = append(b.processes, p)
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		conn, err := net.Dial("tcp", address)
@@ -54,7 +57,6 @@ func (b *bench) start(address, name string, env []string, program string, args .
 		}
 		select {
 		case <-p.ended:
-			p.ended <- nil
 			text, _ := os.ReadFile(log.Name())
 			return nil, fmt.Errorf("%s ended: %s", name, bytes.TrimSpace(text))
 		default:
@@ -76,9 +78,6 @@ func (p *process) stop() {
 	}
 	_ = p.log.Close()
 }
-
-// signal sends a signal to the process and what it started.
-func (p *process) signal(s syscall.Signal) error { return syscall.Kill(-p.cmd.Process.Pid, s) }
 
 // pids are the process and its children, which share its group.
 func (p *process) pids() []int {

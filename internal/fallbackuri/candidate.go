@@ -2,6 +2,7 @@ package fallbackuri
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -162,7 +163,7 @@ func (c *candidate) judge(ctx context.Context, r *record, err *error) verdict {
 
 // lost reports whether the engine has ended the call since another won.
 func lost(ctx context.Context, r *record) bool {
-	return r.ctx.Err() == nil && ctx.Err() != nil && context.Cause(ctx) != storage.CauseTimeout
+	return r.ctx.Err() == nil && ctx.Err() != nil && !errors.Is(context.Cause(ctx), storage.CauseTimeout)
 }
 
 // passedOver is what the executors see of a candidate that leads back.
@@ -252,7 +253,7 @@ func (c *candidate) List(ctx context.Context, opts storage.ListOptions) (page st
 		return page, nil
 	}
 	lacks := c.ladder.policy.ListFailureMode == ListPartial && r.ctx.Err() == nil
-	if err == passedOver || lacks {
+	if errors.Is(err, passedOver) || lacks {
 		return storage.ListPage{}, nil
 	}
 	return storage.ListPage{}, err

@@ -88,7 +88,7 @@ func TestLimitsOfCandidatesComeFromThePolicy(t *testing.T) {
 			continue
 		}
 		_, _, err := r.Get(t.Context(), text(most+1))
-		wantFailure(t, err, storage.CodeFallbackInvalidURI)
+		_ = wantFailure(t, err, storage.CodeFallbackInvalidURI)
 	}
 }
 

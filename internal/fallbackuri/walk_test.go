@@ -112,7 +112,7 @@ func TestExhaustedWalkNamesEveryCandidateAndItsError(t *testing.T) {
 func TestMissingObjectIsTheCauseOfTheExhaustedWalk(t *testing.T) {
 	r := newRig(t, Policy{})
 	_, _, err := r.Get(t.Context(), abc)
-	wantFailure(t, err, storage.CodeFallbackAllCandidatesFailed)
+	_ = wantFailure(t, err, storage.CodeFallbackAllCandidatesFailed)
 	if !errors.Is(err, storage.ErrKeyNotFound) {
 		t.Fatalf("got %v", err)
 	}
@@ -150,7 +150,7 @@ func TestCallersLeavingEndsTheWalkWhatThePolicySaysOfAborts(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			_, _, err := r.Get(ctx, abc)
-			wantFailure(t, err, storage.CodeFallbackAborted)
+			_ = wantFailure(t, err, storage.CodeFallbackAborted)
 			if storage.Classify(err) != storage.ClassAbort {
 				t.Fatalf("got %v", err)
 			}
@@ -223,7 +223,7 @@ func TestParallelReadWithoutAWinnerSurfacesWhatAllAgreeOn(t *testing.T) {
 	}
 	r.b.fail(unavailable())
 	_, _, err := r.Get(t.Context(), abc)
-	wantFailure(t, err, storage.CodeFallbackAllCandidatesFailed)
+	_ = wantFailure(t, err, storage.CodeFallbackAllCandidatesFailed)
 }
 
 func TestEachCallAsksEveryCandidateOnceAndRemembersNothing(t *testing.T) {

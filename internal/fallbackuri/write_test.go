@@ -78,7 +78,7 @@ func TestWriteThatEveryCandidateRefusesIsAFailedMirrorToo(t *testing.T) {
 		f.fail(unavailable())
 	}
 	err := r.set("x")
-	wantFailure(t, err, storage.CodeFallbackWriteMirrorFailed)
+	_ = wantFailure(t, err, storage.CodeFallbackWriteMirrorFailed)
 	if storage.Classify(err) != storage.ClassTransient {
 		t.Fatalf("got %v", err)
 	}
@@ -199,7 +199,7 @@ func TestDeleteThatNobodyConfirmsFailsInEitherMode(t *testing.T) {
 		for _, f := range []*fake{r.a, r.b, r.c} {
 			f.fail(unavailable())
 		}
-		wantFailure(t, r.Delete(t.Context(), abc), storage.CodeFallbackWriteMirrorFailed)
+		_ = wantFailure(t, r.Delete(t.Context(), abc), storage.CodeFallbackWriteMirrorFailed)
 	}
 }
 

@@ -254,7 +254,7 @@ func (a *attempt) explain(err error) error {
 	switch {
 	case a.tooSlow():
 		e = storage.Errorf(storage.CodeBackendTimeout, op.String(), "the backend took the body at less than %d bytes a second", slowRate).WithCause(storage.CauseTimeout)
-	case context.Cause(a.call.ctx) == storage.CauseTimeout:
+	case errors.Is(context.Cause(a.call.ctx), storage.CauseTimeout):
 		e = storage.Errorf(storage.CodeBackendTimeout, op.String(), "no answer for %s", cleanUpTime).WithCause(storage.CauseTimeout)
 	case a.call.ctx.Err() != nil:
 		e = storage.Errorf(storage.CodeBackendAborted, op.String(), "the caller left").WithCause(context.Cause(a.call.ctx))

@@ -257,8 +257,11 @@ func (e *endpoint) mounted(ctx context.Context, env []string, f func(dir string)
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // it is told to end
+		close(ended)
+	}()
 	defer func() {
 		_, _ = e.run(ctx, nil, "fusermount", "-u", "-z", dir)
 		select {

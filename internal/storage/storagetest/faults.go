@@ -109,7 +109,7 @@ func (r Remote) brokenWrites(t *testing.T) {
 					var e *storage.Error
 					unknown := errors.As(err, &e) && e.Outcome == storage.OutcomeUnknown
 					got, _, err := storage.Get(direct.ctx, direct.store, "written")
-					if err != nil || !bytes.Equal(got, old) && !(unknown && bytes.Equal(got, data)) {
+					if err != nil || !bytes.Equal(got, old) && (!unknown || !bytes.Equal(got, data)) {
 						t.Errorf("afterwards there are %d bytes, %v; the outcome is unknown: %t", len(got), err, unknown)
 					}
 				})

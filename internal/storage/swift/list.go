@@ -39,7 +39,7 @@ func (s *Storage) List(ctx context.Context, opts storage.ListOptions) (storage.L
 			return storage.ListPage{}, err
 		}
 		for _, e := range page {
-			more := true
+			var more bool
 			switch {
 			case e.Subdir != "":
 				prefix, ok := strings.CutPrefix(e.Subdir, s.prefix)
