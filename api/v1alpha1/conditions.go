@@ -41,9 +41,6 @@ const (
 	// ReasonInvalid: the spec breaks a rule that the schema should have caught; the message names the field.
 	ReasonInvalid = "Invalid"
 
-	// ReasonUnsupportedType: this version of the operator has not built the type of the StorageBackend.
-	ReasonUnsupportedType = "UnsupportedType"
-
 	// ReasonPathNotInCluster: file.path is for storagemux serve; in a cluster file.persistentVolumeClaim must be set.
 	ReasonPathNotInCluster = "PathNotInCluster"
 

@@ -1,18 +1,6 @@
 package render
 
-import (
-	"slices"
-
-	"github.com/suaveplan/storagemux/api/v1alpha1"
-)
-
-// builtTypes are the types that this version has built. One that is missing here
-// is refused, never accepted and ignored.
-var builtTypes = []v1alpha1.BackendType{
-	v1alpha1.BackendTypeS3, v1alpha1.BackendTypeHTTP, v1alpha1.BackendTypeFile, v1alpha1.BackendTypeMemory,
-	v1alpha1.BackendTypeBunny, v1alpha1.BackendTypeSwift, v1alpha1.BackendTypeAzure,
-	v1alpha1.BackendTypeFallback,
-}
+import "github.com/suaveplan/storagemux/api/v1alpha1"
 
 // muxRules are asked in order; the first that refuses decides.
 var muxRules = []func(Facts) Verdict{
@@ -84,12 +72,9 @@ func standaloneNeedsKeys(f Facts) Verdict {
 
 // AcceptBackend says whether a StorageBackend can be served at all.
 func AcceptBackend(b *v1alpha1.StorageBackend, standalone bool) Verdict {
-	kind := b.Spec.Type()
 	switch {
-	case kind == "":
+	case b.Spec.Type() == "":
 		return refuse(v1alpha1.ReasonInvalid, "spec must have exactly one type")
-	case !slices.Contains(builtTypes, kind):
-		return refuse(v1alpha1.ReasonUnsupportedType, "spec.%s is not built in this version; the type must be one of %v", kind, builtTypes)
 	case b.Spec.File != nil && b.Spec.File.Path != "" && !standalone:
 		return refuse(v1alpha1.ReasonPathNotInCluster, "spec.file.path is for storagemux serve; in a cluster spec.file.persistentVolumeClaim must be set")
 	case b.Spec.File != nil && b.Spec.File.PersistentVolumeClaim != nil && standalone:
