@@ -103,7 +103,7 @@ func copiesUnderConditions(s *suite) {
 
 func partsThatAreCopies(s *suite) {
 	c := s.store.(storage.Copier)
-	data := noiseBytes(72, storage.MinPartBytes+1000)
+	data := noiseBytes(72, s.partBytes()+1000)
 	s.set("source", data)
 	stat, err := s.store.Stat(s.ctx, "source", storage.StatOptions{})
 	if err != nil {
@@ -111,7 +111,7 @@ func partsThatAreCopies(s *suite) {
 	}
 	u := s.begin("key", storage.SetOptions{})
 	var parts []storage.Part
-	for number, r := range []*storage.Range{nil, {First: 500, Last: storage.MinPartBytes + 499}, {First: -10}} {
+	for number, r := range []*storage.Range{nil, {First: 500, Last: s.partBytes() + 499}, {First: -10}} {
 		part, err := c.UploadPartCopy(s.ctx, u.key, u.id, number+1, "source", storage.CopyPartOptions{Range: r, Source: storage.Conditions{IfMatch: []string{stat.ETag}}})
 		if err != nil {
 			s.Fatalf("copying %v: %v", r, err)
@@ -133,6 +133,6 @@ func partsThatAreCopies(s *suite) {
 	if _, err := u.complete(parts...); err != nil {
 		s.Fatalf("completing: %v", err)
 	}
-	s.want("key", slices.Concat(data, data[500:storage.MinPartBytes+500], data[len(data)-10:]))
+	s.want("key", slices.Concat(data, data[500:s.partBytes()+500], data[len(data)-10:]))
 	s.wantNoDebris("parts that are copies")
 }

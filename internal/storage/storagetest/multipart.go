@@ -102,7 +102,7 @@ func (s *suite) wantAbsent(key, when string) {
 
 func uploadsInParts(s *suite) {
 	opts := storage.SetOptions{Headers: storage.Headers{ContentType: "text/x-parts", CacheControl: "no-store"}, Metadata: map[string]string{"color": "blue"}}
-	first, last := noiseBytes(21, storage.MinPartBytes), noiseBytes(22, 1000)
+	first, last := noiseBytes(21, s.partBytes()), noiseBytes(22, 1000)
 	u := s.begin("dir/new key", opts)
 	one, two := u.part(1, first), u.part(7, last)
 	s.wantAbsent(u.key, "before it is complete")
@@ -152,7 +152,7 @@ func partsInAnyOrder(s *suite) {
 	var whole []byte
 	contents := make([][]byte, count)
 	for i := range contents {
-		contents[i] = noiseBytes(uint64(30+i), storage.MinPartBytes)
+		contents[i] = noiseBytes(uint64(30+i), s.partBytes())
 		whole = append(whole, contents[i]...)
 	}
 	parts := make([]storage.Part, count)
@@ -230,8 +230,8 @@ func cutParts(s *suite) {
 func partsThatDoNotFit(s *suite) {
 	s.set("key", []byte("the old object"))
 	u := s.begin("key", storage.SetOptions{})
-	before := u.part(1, noiseBytes(50, storage.MinPartBytes))
-	one := u.part(1, noiseBytes(51, storage.MinPartBytes))
+	before := u.part(1, noiseBytes(50, s.partBytes()))
+	one := u.part(1, noiseBytes(51, s.partBytes()))
 	two := u.part(2, []byte("two"))
 	u.wantParts(one, two)
 	for name, parts := range map[string][]storage.Part{
@@ -258,7 +258,7 @@ func partsThatDoNotFit(s *suite) {
 	if _, err := u.complete(one); err != nil { // leaving a part out is allowed
 		s.Errorf("completing with one of two: %v", err)
 	}
-	s.want("key", noiseBytes(51, storage.MinPartBytes))
+	s.want("key", noiseBytes(51, s.partBytes()))
 	s.wantNoDebris("parts that do not fit")
 }
 
@@ -465,7 +465,7 @@ func uploadsThroughAnotherHandle(s *suite) {
 	if s.Reopen == nil {
 		return
 	}
-	first, second := noiseBytes(61, storage.MinPartBytes), []byte("second")
+	first, second := noiseBytes(61, s.partBytes()), []byte("second")
 	u := s.begin("key", storage.SetOptions{Headers: storage.Headers{ContentType: "text/plain"}})
 	one := u.part(1, first)
 	other := s.Reopen(s.T, s.store)

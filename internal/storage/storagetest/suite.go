@@ -81,6 +81,15 @@ type suite struct {
 	store storage.Storage
 }
 
+// partBytes is the size of a whole part: what S3 asks for, or less where bodies
+// are to be small.
+func (s *suite) partBytes() int64 {
+	if s.MaxBody < storage.MinPartBytes {
+		return 128 << 10
+	}
+	return storage.MinPartBytes
+}
+
 // Run checks the stores that open returns, one per check.
 func Run(t *testing.T, open Factory, opts Options) {
 	if opts.MaxBody == 0 {
