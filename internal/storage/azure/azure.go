@@ -13,11 +13,13 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/suaveplan/storagemux/internal/storage"
+	"github.com/suaveplan/storagemux/internal/storage/staged"
 	"github.com/suaveplan/storagemux/internal/storage/wire"
 )
 
 // Storage is a store over a container.
 type Storage struct {
+	*staged.Uploads
 	client    *container.Client
 	prefix    string
 	transport *http.Transport
@@ -26,9 +28,10 @@ type Storage struct {
 }
 
 var (
-	_ storage.Storage = (*Storage)(nil)
-	_ storage.Checker = (*Storage)(nil)
-	_ io.Closer       = (*Storage)(nil)
+	_ storage.Storage   = (*Storage)(nil)
+	_ storage.Multipart = (*Storage)(nil)
+	_ storage.Checker   = (*Storage)(nil)
+	_ io.Closer         = (*Storage)(nil)
 
 	_ storage.ConditionalDeleter = (*Storage)(nil)
 )
@@ -44,6 +47,7 @@ func New(cfg Config) (*Storage, error) {
 		return nil, err
 	}
 	s := &Storage{client: client, prefix: cfg.Prefix, transport: transport}
+	s.Uploads = staged.New(s, s.named)
 	if cfg.Auth.Type == SAS {
 		s.expires = cfg.Auth.expiry()
 	}

@@ -1,4 +1,4 @@
 // Package azure is a store over a container of Azure Blob Storage.
 //
-// It imports packages storage and wire, and nothing else of this module.
+// It imports packages storage, staged and wire, and nothing else of this module.
 package azure

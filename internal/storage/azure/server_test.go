@@ -5,6 +5,7 @@ package azure
 import (
 	"bytes"
 	"net/url"
+	"path"
 	"testing"
 	"time"
 
@@ -34,6 +35,10 @@ func TestAzureKeepsTheContract(t *testing.T) {
 	storagetest.Run(t, func(t *testing.T) storage.Storage {
 		return openOn(t, server, server.Endpoint, server.Container(t))
 	}, storagetest.Recorded(t, "azure on azurite", storagetest.Options{
+		Reopen: func(t *testing.T, s storage.Storage) storage.Storage {
+			name := path.Base(s.(*Storage).client.URL())
+			return openOn(t, server, server.Endpoint, name)
+		},
 		Keys: func(key string) storagetest.KeyFate {
 			if (&Storage{prefix: prefix}).named("", key) != nil {
 				return storagetest.RefusedKey

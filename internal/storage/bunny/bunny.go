@@ -10,12 +10,14 @@ import (
 
 	"github.com/suaveplan/storagemux/internal/storage"
 	"github.com/suaveplan/storagemux/internal/storage/scratch"
+	"github.com/suaveplan/storagemux/internal/storage/staged"
 	"github.com/suaveplan/storagemux/internal/storage/tree"
 	"github.com/suaveplan/storagemux/internal/storage/wire"
 )
 
 // Storage is a store over a storage zone.
 type Storage struct {
+	*staged.Uploads
 	base      *url.URL
 	key       []string
 	transport *http.Transport
@@ -23,9 +25,11 @@ type Storage struct {
 }
 
 var (
-	_ storage.Storage = (*Storage)(nil)
-	_ storage.Checker = (*Storage)(nil)
-	_ io.Closer       = (*Storage)(nil)
+	_ storage.Storage    = (*Storage)(nil)
+	_ storage.Multipart  = (*Storage)(nil)
+	_ storage.Checker    = (*Storage)(nil)
+	_ staged.TreeRemover = (*Storage)(nil)
+	_ io.Closer          = (*Storage)(nil)
 )
 
 // New returns a store for cfg. It does no I/O.
@@ -42,6 +46,7 @@ func New(cfg Config) (*Storage, error) {
 	if s.scratch == nil {
 		s.scratch = scratch.Files("", defaultScratch)
 	}
+	s.Uploads = staged.New(s, writable)
 	return s, nil
 }
 
@@ -194,7 +199,17 @@ func (s *Storage) Delete(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	resp, err := s.send(ctx, &request{op: op, method: http.MethodDelete, path: key, write: true})
+	return s.remove(ctx, op, key)
+}
+
+// RemoveTree implements staged.TreeRemover: a folder is removed with what is in
+// it.
+func (s *Storage) RemoveTree(ctx context.Context, prefix string) error {
+	return s.remove(ctx, "RemoveTree", prefix)
+}
+
+func (s *Storage) remove(ctx context.Context, op, path string) error {
+	resp, err := s.send(ctx, &request{op: op, method: http.MethodDelete, path: path, write: true})
 	if storage.CodeOf(err) == storage.CodeKeyNotFound {
 		return nil
 	}

@@ -32,7 +32,14 @@ func options(server *servers.Bunny) storagetest.Options {
 			}
 			return storagetest.Held
 		},
-		Debris: func(t *testing.T, _ storage.Storage) []string { return server.Debris(t) },
+		Reopen: func(t *testing.T, s storage.Storage) storage.Storage {
+			zone := strings.Trim(s.(*Storage).base.Path, "/")
+			return open(t, Config{Endpoint: server.Endpoint, Zone: zone, AccessKey: server.AccessKey, Scratch: scratch.Files(t.TempDir(), 1<<30)})
+		},
+		Debris: func(t *testing.T, s storage.Storage) []string {
+			zone := strings.Trim(s.(*Storage).base.Path, "/")
+			return append(server.Debris(t), server.Folder(t, zone, storage.ReservedParts+"open")...)
+		},
 	}
 }
 

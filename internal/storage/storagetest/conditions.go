@@ -17,7 +17,7 @@ var conditionChecks = []check{
 	{name: "one of many creators wins", needs: hasConditional, run: oneCreatorWins},
 	{name: "conditional update", needs: hasConditional, run: conditionalUpdate},
 	{name: "no update is lost", needs: hasConditional, run: noUpdateIsLost},
-	{name: "conditional delete", needs: hasConditional, run: conditionalDelete},
+	{name: "conditional delete", needs: hasConditional, run: conditionalDelete, refusal: conditionalDeleteIsRefused},
 }
 
 func hasConditional(c storage.Capabilities) bool { return c.ConditionalWrite }
@@ -176,6 +176,10 @@ func noUpdateIsLost(s *suite) {
 
 // conditionalDelete applies to stores that say they can; any other refuses.
 func conditionalDelete(s *suite) {
+	if _, ok := s.store.(storage.ConditionalDeleter); !ok {
+		conditionalDeleteIsRefused(s)
+		return
+	}
 	s.set("key", []byte("first"))
 	first, err := s.store.Stat(s.ctx, "key", storage.StatOptions{})
 	if err != nil {
@@ -184,11 +188,6 @@ func conditionalDelete(s *suite) {
 	s.set("key", []byte("second"))
 	remove := func(tag string) error {
 		return storage.DeleteIf(s.ctx, s.store, "key", storage.Conditions{IfMatch: []string{tag}})
-	}
-	if _, ok := s.store.(storage.ConditionalDeleter); !ok {
-		s.wantCode(remove(first.ETag), storage.CodeUnsupported, "a conditional delete")
-		s.want("key", []byte("second"))
-		return
 	}
 	s.wantCode(remove(first.ETag), storage.CodePreconditionFailed, "deleting with the tag of the object before")
 	s.want("key", []byte("second"))
@@ -202,4 +201,11 @@ func conditionalDelete(s *suite) {
 	if ok, err := storage.Has(s.ctx, s.store, "key"); ok || err != nil {
 		s.Errorf("after the delete: %t, %v", ok, err)
 	}
+}
+
+func conditionalDeleteIsRefused(s *suite) {
+	s.set("key", []byte("content"))
+	err := storage.DeleteIf(s.ctx, s.store, "key", storage.Conditions{IfMatch: []string{"0123"}})
+	s.wantCode(err, storage.CodeUnsupported, "a conditional delete")
+	s.want("key", []byte("content"))
 }

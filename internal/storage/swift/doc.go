@@ -4,5 +4,5 @@
 // a goroutine and two timers around each, repeats reads by itself and times the
 // client's stalls as the server's.
 //
-// It imports packages storage and wire, and nothing else of this module.
+// It imports packages storage, staged and wire, and nothing else of this module.
 package swift

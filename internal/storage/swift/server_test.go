@@ -33,6 +33,9 @@ func TestSwiftKeepsTheContract(t *testing.T) {
 	storagetest.Run(t, func(t *testing.T) storage.Storage {
 		return openOn(t, server, server.AuthURL, server.Container(t))
 	}, storagetest.Recorded(t, "swift", storagetest.Options{
+		Reopen: func(t *testing.T, s storage.Storage) storage.Storage {
+			return openOn(t, server, server.AuthURL, s.(*Storage).container)
+		},
 		Debris: func(t *testing.T, _ storage.Storage) []string { return server.Debris(t) },
 		Keys: func(key string) storagetest.KeyFate {
 			if len(prefix)+len(key) > maxName {

@@ -9,11 +9,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/suaveplan/storagemux/internal/storage"
+	"github.com/suaveplan/storagemux/internal/storage/staged"
 	"github.com/suaveplan/storagemux/internal/storage/wire"
 )
 
 // Storage is a store over a container.
 type Storage struct {
+	*staged.Uploads
 	sessions  sessions
 	container string
 	prefix    string
@@ -21,9 +23,10 @@ type Storage struct {
 }
 
 var (
-	_ storage.Storage = (*Storage)(nil)
-	_ storage.Checker = (*Storage)(nil)
-	_ io.Closer       = (*Storage)(nil)
+	_ storage.Storage   = (*Storage)(nil)
+	_ storage.Multipart = (*Storage)(nil)
+	_ storage.Checker   = (*Storage)(nil)
+	_ io.Closer         = (*Storage)(nil)
 )
 
 // New returns a store for cfg. It does no I/O.
@@ -35,10 +38,12 @@ func New(cfg Config) (*Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Storage{
+	s := &Storage{
 		sessions:  sessions{cfg: cfg, transport: transport, asking: make(chan struct{}, 1)},
 		container: cfg.Container, prefix: cfg.Prefix, transport: transport,
-	}, nil
+	}
+	s.Uploads = staged.New(s, s.named)
+	return s, nil
 }
 
 // Close closes idle connections. Requests that run are not disturbed.

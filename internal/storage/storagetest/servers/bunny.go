@@ -70,6 +70,21 @@ func (b *Bunny) Debris(t testing.TB) []string {
 	return found
 }
 
+// Folder lists what is in a folder of a zone, folders among it, which stay when
+// they are empty.
+func (b *Bunny) Folder(t testing.TB, zone, folder string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(b.dir, "zones", zone, filepath.FromSlash(folder)))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, e := range entries {
+		found = append(found, e.Name())
+	}
+	return found
+}
+
 func (b *Bunny) serve(w http.ResponseWriter, r *http.Request) {
 	zone, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	root := filepath.Join(b.dir, "zones", zone)
