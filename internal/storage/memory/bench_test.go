@@ -6,4 +6,4 @@ import (
 	"github.com/suaveplan/storagemux/internal/storage/storagetest"
 )
 
-func BenchmarkMemory(b *testing.B) { storagetest.Bench(b, New(0)) }
+func BenchmarkMemory(b *testing.B) { storagetest.Bench(b, New(0), nil) }
