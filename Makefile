@@ -52,6 +52,10 @@ verify: ## Check all that needs no test: generated files, formatting, lint, scri
 test-stores: ## Run the acceptance suite of every backend type against its real server (STORESFLAGS=-update writes docs/stores.md)
 	hack/stores/run.sh $(STORESFLAGS)
 
+.PHONY: bench-stores
+bench-stores: ## Measure GET and PUT of every backend type beside a bare client and write the figures into docs/stores.md
+	hack/stores/bench.sh
+
 ##@ Generated files
 
 .PHONY: generate

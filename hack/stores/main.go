@@ -2,8 +2,10 @@
 // docs/stores.md: a row for each check, a column for each store.
 //
 //	go run ./hack/stores [-update] FOLDER OF RESULTS
+//	go run ./hack/stores -bench OUTPUT OF GO TEST -BENCH
 //
-// Without -update it changes nothing and fails when the table in the document is another one.
+// Without -update it changes nothing and fails when the table in the document is another one. With -bench it puts figures
+// there, which are of one machine and one day.
 package main
 
 import (
@@ -34,8 +36,13 @@ var columns = []string{
 
 func main() {
 	update := flag.Bool("update", false, "write the table into "+document)
+	bench := flag.Bool("bench", false, "write the table of figures into "+document)
 	flag.Parse()
-	if err := run(flag.Arg(0), *update); err != nil {
+	do := func() error { return run(flag.Arg(0), *update) }
+	if *bench {
+		do = func() error { return runBench(flag.Arg(0)) }
+	}
+	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "stores:", err)
 		os.Exit(1)
 	}
@@ -50,7 +57,7 @@ func run(dir string, update bool) error {
 	if err != nil {
 		return err
 	}
-	next, err := replaced(string(data), table)
+	next, err := replaced(string(data), begin, end, table)
 	if err != nil {
 		return err
 	}
@@ -63,8 +70,24 @@ func run(dir string, update bool) error {
 	return os.WriteFile(document, []byte(next), 0o644)
 }
 
-// replaced returns text with table between the marks.
-func replaced(text, table string) (string, error) {
+func runBench(file string) error {
+	table, err := benchTable(file)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(document)
+	if err != nil {
+		return err
+	}
+	next, err := replaced(string(data), benchBegin, benchEnd, table)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(document, []byte(next), 0o644)
+}
+
+// replaced returns text with table between the marks begin and end.
+func replaced(text, begin, end, table string) (string, error) {
 	head, rest, ok := strings.Cut(text, begin)
 	_, tail, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {

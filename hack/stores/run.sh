@@ -14,14 +14,9 @@ case ${1:-} in
   *) die "usage: hack/stores/run.sh [-update]" ;;
 esac
 
-need_packages nginx=nginx-light /usr/lib/nginx/modules/ngx_http_dav_ext_module.so=libnginx-mod-http-dav-ext \
-  lighttpd=lighttpd /usr/lib/lighttpd/mod_webdav.so=lighttpd-mod-webdav \
-  swift-proxy-server=swift-proxy swift-account-server=swift-account swift-container-server=swift-container \
-  swift-object-server=swift-object memcached=memcached
-STORAGEMUX_AZURITE=$(hack/stores/azurite.sh)
-STORAGEMUX_VERSITYGW=$(hack/tool.sh versitygw)
+source hack/stores/servers.sh
 STORAGEMUX_STORES_RESULTS=$(mktemp -d)
-export STORAGEMUX_AZURITE STORAGEMUX_VERSITYGW STORAGEMUX_STORES_RESULTS
+export STORAGEMUX_STORES_RESULTS
 trap 'rm -rf "$STORAGEMUX_STORES_RESULTS"' EXIT
 
 stores=(swift azure http s3 bunny file memory) # the slowest first
