@@ -506,8 +506,8 @@ type FallbackPolicy struct {
 	// +kubebuilder:default=true
 	NotFoundFallsThrough *bool `json:"notFoundFallsThrough,omitempty"`
 
-	// stopOnAbort says whether an attempt that was aborted ends the walk. When false, one that its own timeout aborted leads on
-	// to the next candidate; a client that leaves ends the walk in any case.
+	// stopOnAbort says whether a candidate that gives up by itself ends the walk, or leads on to the next one. A client that
+	// leaves always ends the walk; a time limit of StorageMux, such as timeout of a backend, never does: it leads on.
 	//
 	// +optional
 	// +kubebuilder:default=true

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/suaveplan/storagemux/internal/fallbackuri/uri"
@@ -94,22 +93,6 @@ func (c *candidate) check(ctx context.Context) error {
 		return nil
 	}
 	return err
-}
-
-// key returns the key of a call within the target.
-func (c *candidate) key(key string) string {
-	if c.nested != nil || key == "" {
-		return c.target.Key + key
-	}
-	return c.base() + key
-}
-
-// base is what all keys under the candidate begin with.
-func (c *candidate) base() string {
-	if base := c.target.Key; base == "" || strings.HasSuffix(base, "/") {
-		return base
-	}
-	return c.target.Key + "/"
 }
 
 // ask makes one call of the candidate, notes its outcome, and returns it as the
@@ -257,36 +240,4 @@ func (c *candidate) List(ctx context.Context, opts storage.ListOptions) (page st
 		return storage.ListPage{}, nil
 	}
 	return storage.ListPage{}, err
-}
-
-// list returns a page of the keys under the candidate's base, as seen from there.
-func (c *candidate) list(ctx context.Context, opts storage.ListOptions) (storage.ListPage, error) {
-	base := ""
-	if c.nested == nil {
-		base = c.base()
-	}
-	if base == "" {
-		return c.target.Storage.List(ctx, opts)
-	}
-	opts.Prefix = base + opts.Prefix
-	if opts.After != "" {
-		opts.After = base + opts.After
-	}
-	page, err := c.target.Storage.List(ctx, opts)
-	if err != nil {
-		return storage.ListPage{}, err
-	}
-	seen := storage.ListPage{Next: strings.TrimPrefix(page.Next, base)}
-	for _, o := range page.Objects {
-		o.Key = strings.TrimPrefix(o.Key, base)
-		if o.Key != "" && !storage.IsReserved(o.Key) {
-			seen.Objects = append(seen.Objects, o)
-		}
-	}
-	for _, p := range page.Prefixes {
-		if p = strings.TrimPrefix(p, base); !storage.IsReserved(p) {
-			seen.Prefixes = append(seen.Prefixes, p)
-		}
-	}
-	return seen, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/suaveplan/storagemux/internal/fallbackuri/uri"
@@ -104,7 +105,7 @@ func buildLadder(u uri.URI, opts Options, policy Policy, bases bool, depth int) 
 			return nil, fmt.Errorf("composing the candidates: %w", err)
 		}
 	}
-	// Parts of an upload have no place that all candidates share.
+	// Whoever wants uploads in parts stages them on the ladder, as on any store.
 	l.caps.Multipart = false
 	return l, nil
 }
@@ -173,13 +174,18 @@ func (l *Ladder) Check(ctx context.Context) error {
 	return l.allFailed("Check", tried)
 }
 
-// validateKey refuses a key that one of the candidates could not hold under its
-// base, so that no candidate takes what another must refuse.
-func (l *Ladder) validateKey(op, key string) error {
+// ValidateKey refuses a key that one of the candidates could not hold under its
+// base, so that no candidate takes what another must refuse. Its error is
+// INVALID_KEY.
+func (l *Ladder) ValidateKey(op, key string) error {
 	if err := storage.ValidateKey(key); err != nil {
 		return err
 	}
-	if room := storage.MaxKeyBytes - l.longestBase(); len(key) > room {
+	room := storage.MaxKeyBytes - l.longestBase()
+	if strings.HasPrefix(key, storage.ReservedParts) {
+		room -= len(partsUnder) - len(storage.ReservedParts)
+	}
+	if len(key) > room {
 		return storage.Errorf(storage.CodeInvalidKey, op, "the key has %d bytes and must have at most %d, since candidates put their base before it", len(key), room)
 	}
 	return nil
@@ -201,7 +207,7 @@ func (l *Ladder) longestBase() int {
 func (l *Ladder) begin(ctx context.Context, op, key string, writes bool) (*record, error) {
 	f := l.enter(ctx)
 	if l.bases && op != "List" {
-		if err := l.validateKey(op, key); err != nil {
+		if err := l.ValidateKey(op, key); err != nil {
 			return nil, err
 		}
 	}

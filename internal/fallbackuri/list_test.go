@@ -3,9 +3,11 @@ package fallbackuri
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/suaveplan/storagemux/internal/storage"
+	"github.com/suaveplan/storagemux/internal/storage/memory"
 )
 
 var bases = ladderOf("memory://a/x", "memory://b", "memory://c/y/")
@@ -128,5 +130,62 @@ func TestPagesOfAUnionGoOnWhereTheLastEnded(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Fatalf("got %q", got)
+	}
+}
+
+func TestPartsOfUploadsAreHiddenInTheTargetTooAndListedWhenAskedFor(t *testing.T) {
+	a, b := memory.New(0), memory.New(0)
+	l, err := NewStorage(ladderOf("memory://a/base", "memory://b"), Options{Resolver: stores{"a": a, "b": b}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	keys := []string{storage.ReservedParts + "open/1/x", storage.ReservedParts + "open/2/x", storage.ReservedParts + "open/3/x"}
+	for _, key := range keys {
+		if _, err := storage.Set(t.Context(), l, key, []byte("x"), storage.SetOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, s := range map[string]storage.Storage{"a": a, "b": b, "the ladder": l} {
+		if page, err := s.List(t.Context(), storage.ListOptions{}); err != nil || len(page.Objects)+len(page.Prefixes) != 0 {
+			t.Errorf("%s shows %+v, %v", name, page, err)
+		}
+	}
+	for _, delimiter := range []string{"", "/"} {
+		opts := storage.ListOptions{Prefix: storage.ReservedParts + "open/", Delimiter: delimiter, Reserved: true, Limit: 1}
+		var listed []string
+		for range 4 {
+			page, err := l.List(t.Context(), opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range page.Objects {
+				listed = append(listed, o.Key)
+			}
+			for _, p := range page.Prefixes {
+				listed = append(listed, p+"x")
+			}
+			if opts.After = page.Next; page.Next == "" {
+				break
+			}
+		}
+		if !slices.Equal(listed, keys) {
+			t.Errorf("with the delimiter %q: got %q", delimiter, listed)
+		}
+	}
+	for _, key := range keys {
+		if data, _, err := storage.Get(t.Context(), l, key); err != nil || string(data) != "x" {
+			t.Errorf("%s: got %q, %v", key, data, err)
+		}
+		if err := l.Delete(t.Context(), key); err != nil {
+			t.Error(err)
+		}
+	}
+	long := storage.ReservedParts + strings.Repeat("k", storage.MaxKeyBytes-len("base/under/")-len(storage.ReservedParts))
+	if _, err := storage.Set(t.Context(), l, long, nil, storage.SetOptions{}); err != nil {
+		t.Errorf("the longest key of a part: %v", err)
+	}
+	if _, err := storage.Set(t.Context(), l, long+"k", nil, storage.SetOptions{}); storage.CodeOf(err) != storage.CodeInvalidKey {
+		t.Errorf("one byte more: %v", err)
 	}
 }

@@ -49,8 +49,7 @@ type Options struct {
 	// Tracer makes the spans storage-uri.fallback.<operation> and
 	// storage-uri.fallback.candidate.
 	Tracer trace.Tracer
-	// Meter makes the counter storage_uri.fallback.candidates and the histogram
-	// storage_uri.fallback.candidate.latency.
+	// Meter makes CandidatesCounter and LatencyHistogram.
 	Meter metric.Meter
 	// Spool keeps bodies so that one candidate after another can be given them.
 	Spool muxengine.Spool

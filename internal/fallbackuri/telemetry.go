@@ -12,6 +12,22 @@ import (
 	"github.com/suaveplan/storagemux/internal/storage"
 )
 
+// Names of the instruments.
+const (
+	// CandidatesCounter counts calls of candidates.
+	CandidatesCounter = "storage_uri.fallback.candidates"
+	// LatencyHistogram is in seconds.
+	LatencyHistogram = "storage_uri.fallback.candidate.latency"
+)
+
+// Names of attributes of the instruments.
+const (
+	// AttributeScheme is the scheme of a candidate.
+	AttributeScheme = attribute.Key("scheme")
+	// AttributeOutcome is ok, transient, semantic or abort.
+	AttributeOutcome = attribute.Key("outcome")
+)
+
 // telemetry are the spans and figures of one ladder. What is not asked for costs
 // nothing.
 type telemetry struct {
@@ -26,11 +42,11 @@ func newTelemetry(opts Options) (*telemetry, error) {
 		return t, nil
 	}
 	var err error
-	if t.attempts, err = opts.Meter.Int64Counter("storage_uri.fallback.candidates",
+	if t.attempts, err = opts.Meter.Int64Counter(CandidatesCounter,
 		metric.WithDescription("Calls of candidates of fallback URIs, by what they meant for the walk.")); err != nil {
 		return nil, err
 	}
-	t.latency, err = opts.Meter.Float64Histogram("storage_uri.fallback.candidate.latency",
+	t.latency, err = opts.Meter.Float64Histogram(LatencyHistogram,
 		metric.WithUnit("s"), metric.WithDescription("Time to the first byte of a candidate's answer."))
 	return t, err
 }
@@ -100,9 +116,9 @@ func (s candidateSpan) end(v verdict, err error, took time.Duration) {
 	labels := metric.WithAttributeSet(attribute.NewSet(
 		attribute.String("name", s.c.ladder.opts.Name),
 		attribute.Int("candidate", s.c.index),
-		attribute.String("scheme", s.c.scheme),
+		AttributeScheme.String(s.c.scheme),
 		attribute.String("operation", traced[s.op]),
-		attribute.String("outcome", v.String()),
+		AttributeOutcome.String(v.String()),
 	))
 	s.t.attempts.Add(s.ctx, 1, labels)
 	s.t.latency.Record(s.ctx, took.Seconds(), labels)

@@ -130,7 +130,7 @@ func (w *drainWatch) look(ctx context.Context) {
 		draining[key] = true
 		switch w.due(key, f.quiet(p, stats), f.drain(p, stats).Done, p.spread) {
 		case countUploads:
-			stores, since := storesUnder(f.served, p), uploadsSince(f.now, p.member.Drain, stats.Drain.StartedAt)
+			stores, since := append(storesUnder(f.served, p), laddersUnder(f.served, p)...), uploadsSince(f.now, p.member.Drain, stats.Drain.StartedAt)
 			w.listing.Go(func() { w.counted(key, w.openUploads(ctx, stores, since)) })
 		case lookForObjects:
 			stores := storesUnder(f.served, p)
@@ -288,6 +288,22 @@ func storesUnder(s *served, p *place) []storage.Storage {
 		leaf := &s.members[i]
 		if leaf.backend != nil && leaf.backend.Fallback == nil && (leaf.path == p.path || strings.HasPrefix(leaf.path, p.path+"/")) {
 			list = append(list, s.stores[leaf.backend.UID].Storage)
+		}
+	}
+	return list
+}
+
+// laddersUnder returns the fallback backends at and below p that take uploads in
+// parts, which their candidates know nothing of.
+func laddersUnder(s *served, p *place) []storage.Storage {
+	var list []storage.Storage
+	for i := range s.members {
+		leaf := &s.members[i]
+		if leaf.backend == nil || leaf.backend.Fallback == nil || leaf.path != p.path && !strings.HasPrefix(leaf.path, p.path+"/") {
+			continue
+		}
+		if l := s.ladders[leaf.backend.UID]; l != nil && l.takesParts {
+			list = append(list, l.Storage)
 		}
 	}
 	return list

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+
 	"github.com/suaveplan/storagemux/internal/fallbackuri"
 	"github.com/suaveplan/storagemux/internal/fallbackuri/uri"
 	"github.com/suaveplan/storagemux/internal/muxconfig"
@@ -22,8 +24,10 @@ type ladder struct {
 	// timeout is how long a call may take when every candidate takes all its
 	// time.
 	timeout time.Duration
-	holders map[string]*muxengine.Mux
-	made    [sha256.Size]byte
+	// takesParts: uploads in parts are not refused.
+	takesParts bool
+	holders    map[string]*muxengine.Mux
+	made       [sha256.Size]byte
 }
 
 // ladders are those of a document, by the uid of their backend.
@@ -37,6 +41,7 @@ type ladderMaker struct {
 	topologist *topologist
 	old, made  ladders
 	engine     muxengine.Options
+	meter      metric.Meter
 	events     func(path string, e fallbackuri.Event)
 	// fresh are the holders that did not exist before.
 	fresh []*muxengine.Mux
@@ -46,7 +51,7 @@ type ladderMaker struct {
 // of old are used on where the candidate is the same. On error none is left open
 // that was not there before.
 func (a *applier) openLadders(doc *muxconfig.Document, t *topologist, old ladders) (ladders, error) {
-	m := ladderMaker{topologist: t, old: old, made: ladders{}, engine: a.engine, events: a.fallbackEvent}
+	m := ladderMaker{topologist: t, old: old, made: ladders{}, engine: a.engine, meter: a.metrics.candidates, events: a.fallbackEvent}
 	m.engine.PassVersions = true
 	paths := map[string]string{}
 	_ = muxconfig.Walk(doc, func(path string, _ *muxconfig.Mux, member *muxconfig.Member) {
@@ -93,13 +98,17 @@ func (m *ladderMaker) ladder(b *muxconfig.Backend, path string) (*ladder, error)
 		}
 	}
 	l.timeout += ladderMargin
-	var err error
-	if l.made, err = digest(b.Fallback, timeouts); err != nil {
+	p, err := m.plan(b, mux, timeouts)
+	if err != nil {
+		return nil, err
+	}
+	l.takesParts = p.Refuses == ""
+	if l.made, err = digest(b.Fallback, timeouts, p); err != nil {
 		return nil, err
 	}
 	if before != nil && before.made == l.made && sameHolders(before.holders, l.holders) {
 		l.Storage = before.Storage
-	} else if l.Storage, err = m.compose(b, mux, l.holders, timeouts, path); err != nil {
+	} else if l.Storage, err = m.compose(b, mux, l.holders, timeouts, p, path); err != nil {
 		return nil, err
 	}
 	m.made[b.UID] = l
@@ -135,8 +144,51 @@ func (m *ladderMaker) hold(b *muxconfig.Backend, mux *muxconfig.Mux, member *mux
 	return holder, err
 }
 
+// plan is what a ladder is made of.
+type plan struct {
+	// Whole is the fallback URI of the candidates that may be chosen, and Parts
+	// that of those that parts of uploads are kept on. Empty: there are none.
+	Whole, Parts string
+	// Refuses says why uploads in parts are not taken.
+	Refuses string
+}
+
+func (m *ladderMaker) plan(b *muxconfig.Backend, mux *muxconfig.Mux, timeouts map[string]time.Duration) (plan, error) {
+	f := b.Fallback
+	chosen, writable := map[string]bool{}, map[string]bool{}
+	for _, c := range f.Candidates {
+		if _, chosen[c.URI] = timeouts[c.Member]; chosen[c.URI] {
+			writable[c.URI] = m.writable(mux.Member(c.Member))
+		}
+	}
+	full, err := fallbackuri.ParseFallbackURI(f.URI, int(f.MaxCandidates))
+	if err != nil {
+		return plan{}, err
+	}
+	leaves, err := full.Leaves(int(f.MaxCandidates), int(f.MaxDepth))
+	if err != nil {
+		return plan{}, err
+	}
+	leaves = slices.DeleteFunc(leaves, func(text string) bool { return !chosen[text] })
+	only := func(keep func(string) bool) string {
+		rest, left := prune(full.Candidates(), int(f.MaxCandidates), int(f.MaxDepth), keep)
+		if !left {
+			return ""
+		}
+		return rest
+	}
+	p := plan{Whole: only(func(text string) bool { return chosen[text] })}
+	if p.Refuses = refusesParts(f, leaves, func(text string) bool { return writable[text] }); p.Refuses == "" {
+		p.Parts = only(func(text string) bool { return writable[text] })
+	}
+	return p, nil
+}
+
 // compose makes the store of the candidates that may be chosen.
-func (m *ladderMaker) compose(b *muxconfig.Backend, mux *muxconfig.Mux, holders map[string]*muxengine.Mux, timeouts map[string]time.Duration, path string) (storage.Storage, error) {
+func (m *ladderMaker) compose(b *muxconfig.Backend, mux *muxconfig.Mux, holders map[string]*muxengine.Mux, timeouts map[string]time.Duration, p plan, path string) (storage.Storage, error) {
+	if p.Whole == "" {
+		return nothing{}, nil
+	}
 	targets := map[string]fallbackuri.Target{}
 	for _, c := range b.Fallback.Candidates {
 		limit, chosen := timeouts[c.Member]
@@ -150,26 +202,32 @@ func (m *ladderMaker) compose(b *muxconfig.Backend, mux *muxconfig.Mux, holders 
 		targets[c.URI] = target
 	}
 	f := b.Fallback
-	most, depth := int(f.MaxCandidates), int(f.MaxDepth)
-	full, err := fallbackuri.ParseFallbackURI(f.URI, most)
-	if err != nil {
-		return nil, err
-	}
-	rest, left := prune(full.Candidates(), most, depth, func(text string) bool { _, ok := targets[text]; return ok })
-	if !left {
-		return nothing{}, nil
-	}
-	return fallbackuri.NewStorage(rest, fallbackuri.Options{
-		Name: b.Name, Tracer: m.engine.Tracer, Spool: m.engine.Spool,
+	opts := fallbackuri.Options{
+		Name: b.Name, Tracer: m.engine.Tracer, Meter: m.meter, Spool: m.engine.Spool,
 		Resolver: fallbackuri.ResolverFunc(func(text string) (fallbackuri.Target, error) { return targets[text], nil }),
 		Events:   func(e fallbackuri.Event) { m.events(path, e) },
 		Policy: fallbackuri.Policy{
 			Walk: fallbackuri.Walk(f.Walk), ErrorClass: fallbackuri.ErrorClass(f.ErrorClass),
 			NotFoundIsFinal: f.NotFoundIsFinal, PassAborts: f.PassAborts,
 			WriteMode: fallbackuri.WriteMode(f.WriteMode), DeleteMode: fallbackuri.DeleteMode(f.DeleteMode),
-			ListFailureMode: fallbackuri.ListFailureMode(f.ListFailureMode), MaxCandidates: most, MaxDepth: depth,
+			ListFailureMode: fallbackuri.ListFailureMode(f.ListFailureMode), MaxCandidates: int(f.MaxCandidates), MaxDepth: int(f.MaxDepth),
 		},
-	})
+	}
+	whole, err := fallbackuri.NewStorage(p.Whole, opts)
+	switch {
+	case err != nil:
+		return nil, err
+	case p.Parts == "":
+		return newPartsLadder(whole, nil, p.Refuses), nil
+	}
+	// A part may lie on any of the candidates, and none may be missed.
+	opts.Policy.Walk, opts.Policy.NotFoundIsFinal, opts.Policy.ListFailureMode = fallbackuri.WalkSequential, false, fallbackuri.ListThrow
+	parts, err := fallbackuri.NewStorage(p.Parts, opts)
+	if err != nil {
+		whole.Close()
+		return nil, err
+	}
+	return newPartsLadder(whole, parts, ""), nil
 }
 
 // prune returns the URI of the candidates that keep wants, without the fallback

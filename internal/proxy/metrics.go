@@ -26,7 +26,9 @@ type metrics struct {
 	aborted   prometheus.Counter
 	reloads   *prometheus.CounterVec
 	events    *prometheus.CounterVec
-	retired   retiredResumes
+	// candidates makes the instruments of fallback backends.
+	candidates candidateMeter
+	retired    retiredResumes
 }
 
 const namespace = "storagemux"
@@ -65,10 +67,11 @@ func newMetrics() *metrics {
 			Namespace: namespace, Name: "events_total",
 			Help: "Events of the mux, by topic.",
 		}, []string{"topic"}),
+		candidates: newCandidateMeter(),
 	}
 	m.reloads.WithLabelValues("applied")
 	m.reloads.WithLabelValues("rejected")
-	m.registry.MustRegister(m.requests, m.firstByte, m.duration, m.bytes, m.aborted, m.reloads, m.events,
+	m.registry.MustRegister(m.requests, m.firstByte, m.duration, m.bytes, m.aborted, m.reloads, m.events, m.candidates.calls, m.candidates.firstByte,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -13,6 +13,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/suaveplan/storagemux/internal/muxconfig"
 	"github.com/suaveplan/storagemux/internal/proxy/tracing"
 )
 
@@ -91,6 +92,68 @@ func TestSpansReachTheCollectorBeforeTheProxyEnds(t *testing.T) {
 	}
 	if strings.Contains(spans.raw.String(), "hunter2") {
 		t.Error("a credential is in the trace")
+	}
+}
+
+func TestLadderSendsSpansOfItsCandidatesAndCountsThemBySchemeAndOutcome(t *testing.T) {
+	spans := &collected{}
+	endpoint := httptest.NewServer(spans)
+	defer endpoint.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.URL)
+	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "600000")
+	web := httptest.NewServer(http.NotFoundHandler())
+	defer web.Close()
+
+	const secretPath = "a-path-of-a-candidate"
+	d := withWeb(web.URL+"/"+secretPath+"/", muxconfig.Fallback{WriteMode: "first-success", ErrorClass: "transient"},
+		"backend://a/"+secretPath, "http://127.0.0.1/"+secretPath+"/")
+	r := start(t, d, func(o *Options) {
+		var err error
+		if o.Tracing, err = tracing.New(t.Context(), os.Getenv, "v1", o.Log); err != nil {
+			t.Fatal(err)
+		}
+	})
+	c := client(t, admin().TLS)
+	do(t, c, http.MethodPut, r.url("s3", "/assets/k"), "", strings.NewReader("data"))
+	do(t, c, http.MethodGet, r.url("s3", "/assets/k"), "", nil)
+	do(t, c, http.MethodGet, r.url("s3", "/assets/missing"), "", nil)
+	_, text := do(t, c, http.MethodGet, r.url("admin", "/metrics"), admin().Token.Reveal(), nil)
+	for _, line := range []string{
+		`storagemux_fallback_candidates_total{outcome="ok",scheme="backend"} 2`,
+		`storagemux_fallback_candidates_total{outcome="transient",scheme="backend"} 1`,
+		`storagemux_fallback_candidates_total{outcome="transient",scheme="http"} 1`,
+		`storagemux_fallback_candidate_first_byte_seconds_count{outcome="ok",scheme="backend"} 2`,
+	} {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("no line %s", line)
+		}
+	}
+	if strings.Contains(text, secretPath) {
+		t.Error("a URI is in the metrics")
+	}
+	r.stop()
+	r.ended <- <-r.ended
+
+	named, byID := map[string]int{}, map[string]*tracepb.Span{}
+	for _, span := range spans.spans {
+		named[span.Name]++
+		byID[string(span.SpanId)] = span
+	}
+	if named["storage-uri.fallback.getStream"] != 2 || named["storage-uri.fallback.setStream"] != 1 || named["storage-uri.fallback.candidate"] != 4 {
+		t.Fatalf("got %v", named)
+	}
+	for _, span := range spans.spans {
+		// From a candidate up: the walk, the attempt on the ladder, its mux, the request.
+		if span.Name != "storage-uri.fallback.candidate" {
+			continue
+		}
+		var up []string
+		for at := byID[string(span.ParentSpanId)]; at != nil; at = byID[string(at.ParentSpanId)] {
+			up = append(up, at.Name)
+		}
+		if len(up) != 4 || !strings.HasPrefix(up[0], "storage-uri.fallback.") || up[1] != "storage-mux.attempt" || !strings.HasPrefix(up[2], "storage-mux.") {
+			t.Errorf("a candidate is below %v", up)
+		}
 	}
 }
 

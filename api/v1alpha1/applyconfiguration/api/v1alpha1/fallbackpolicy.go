@@ -18,8 +18,8 @@ type FallbackPolicyApplyConfiguration struct {
 	ErrorClass *apiv1alpha1.FallbackErrorClass `json:"errorClass,omitempty"`
 	// notFoundFallsThrough says whether a key that a candidate does not hold is looked for in the next one.
 	NotFoundFallsThrough *bool `json:"notFoundFallsThrough,omitempty"`
-	// stopOnAbort says whether an attempt that was aborted ends the walk. When false, one that its own timeout aborted leads on
-	// to the next candidate; a client that leaves ends the walk in any case.
+	// stopOnAbort says whether a candidate that gives up by itself ends the walk, or leads on to the next one. A client that
+	// leaves always ends the walk; a time limit of StorageMux, such as timeout of a backend, never does: it leads on.
 	StopOnAbort *bool `json:"stopOnAbort,omitempty"`
 	// writeMode is where writes go: all (to every candidate; one failure fails the write) or first-success (in order until one
 	// accepts).
