@@ -32,6 +32,7 @@ func TestAzureKeepsTheContract(t *testing.T) {
 	server := servers.StartAzurite(t) // which takes seconds: all tests share it
 	t.Run("a put that is cut on the wire leaves the old object", func(t *testing.T) { cutOnTheWire(t, server) })
 	t.Run("it says what is wrong", func(t *testing.T) { saysWhatIsWrong(t, server) })
+	t.Run("a broken network", func(t *testing.T) { brokenNetwork(t, server) })
 	storagetest.Run(t, func(t *testing.T) storage.Storage {
 		return openOn(t, server, server.Endpoint, server.Container(t))
 	}, storagetest.Recorded(t, "azure on azurite", storagetest.Options{
@@ -46,6 +47,22 @@ func TestAzureKeepsTheContract(t *testing.T) {
 			return storagetest.Held
 		},
 	}))
+}
+
+func brokenNetwork(t *testing.T, server *servers.Azurite) {
+	endpoint, err := url.Parse(server.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	container := server.Container(t)
+	storagetest.RunFaults(t, storagetest.Remote{
+		Address: endpoint.Host,
+		Open: func(t *testing.T, address string) storage.Storage {
+			there := *endpoint
+			there.Host = address
+			return openOn(t, server, there.String(), container)
+		},
+	})
 }
 
 // cutOnTheWire cuts between client and server, where the store cannot take

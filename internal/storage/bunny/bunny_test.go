@@ -50,6 +50,17 @@ func TestBunnyKeepsTheContract(t *testing.T) {
 	}, storagetest.Recorded(t, "bunny", options(server)))
 }
 
+func TestBunnyThroughABrokenNetworkKeepsTheContract(t *testing.T) {
+	server := servers.StartBunny(t)
+	zone := server.Zone(t)
+	storagetest.RunFaults(t, storagetest.Remote{
+		Address: strings.TrimPrefix(server.Endpoint, "http://"), Options: options(server),
+		Open: func(t *testing.T, address string) storage.Storage {
+			return open(t, Config{Endpoint: "http://" + address, Zone: zone, AccessKey: server.AccessKey, Scratch: scratch.Files(t.TempDir(), 1<<30)})
+		},
+	})
+}
+
 func TestTheHostIsThatOfTheRegion(t *testing.T) {
 	for region, want := range map[string]string{
 		"":    "https://storage.bunnycdn.com/assets/",

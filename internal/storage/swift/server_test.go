@@ -30,6 +30,7 @@ func TestSwiftKeepsTheContract(t *testing.T) {
 	server := servers.StartSwift(t) // which takes seconds: all tests share it
 	t.Run("a put that is cut on the wire leaves the old object", func(t *testing.T) { cutOnTheWire(t, server) })
 	t.Run("it says what is wrong", func(t *testing.T) { saysWhatIsWrong(t, server) })
+	t.Run("a broken network", func(t *testing.T) { brokenNetwork(t, server) })
 	storagetest.Run(t, func(t *testing.T) storage.Storage {
 		return openOn(t, server, server.AuthURL, server.Container(t))
 	}, storagetest.Recorded(t, "swift", storagetest.Options{
@@ -44,6 +45,33 @@ func TestSwiftKeepsTheContract(t *testing.T) {
 			return storagetest.Held
 		},
 	}))
+}
+
+func brokenNetwork(t *testing.T, server *servers.Swift) {
+	auth, err := url.Parse(server.AuthURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	container := server.Container(t)
+	direct := openOn(t, server, server.AuthURL, container)
+	defer direct.Close()
+	session, err := direct.sessions.get(t.Context(), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	storagetest.RunFaults(t, storagetest.Remote{
+		Address: auth.Host,
+		// With a token at hand, so that what fails is no request for one.
+		Open: func(t *testing.T, address string) storage.Storage {
+			there, base, known := *auth, *session.base, *session
+			there.Host, base.Host = address, address
+			s := openOn(t, server, there.String(), container)
+			known.base = &base
+			s.sessions.current.Store(&known)
+			return s
+		},
+		Options: storagetest.Options{Debris: func(t *testing.T, _ storage.Storage) []string { return server.Debris(t) }},
+	})
 }
 
 // cutOnTheWire cuts between client and server, where the store cannot take
