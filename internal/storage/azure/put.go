@@ -79,7 +79,7 @@ func (w *write) run(ctx context.Context, size int64) (storage.Info, error) {
 	if size > smallBody {
 		return w.pass(ctx, size)
 	}
-	head, err := io.ReadAll(io.LimitReader(w.body, smallBody+1))
+	head, err := wire.ReadHead(w.body, size, smallBody+1)
 	switch {
 	case err != nil:
 		return storage.Info{}, err

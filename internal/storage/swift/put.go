@@ -40,7 +40,7 @@ func (s *Storage) SetStream(ctx context.Context, key string, body storage.Body, 
 	if size := body.Size(); size > smallBody {
 		req.content, req.source = &wire.Content{Length: size, Body: r}, r
 	} else {
-		head, err := io.ReadAll(io.LimitReader(r, smallBody+1))
+		head, err := wire.ReadHead(r, size, smallBody+1)
 		if err != nil {
 			return storage.Info{}, err
 		}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -72,4 +73,13 @@ func (r *contentReader) Read(p []byte) (int, error) {
 func (r *contentReader) Close() error {
 	r.once.Do(r.content.readers.Done)
 	return nil
+}
+
+// ReadHead reads up to limit bytes of r, which has size bytes or, if that is
+// negative, a number that is not known.
+func ReadHead(r io.Reader, size, limit int64) ([]byte, error) {
+	// With room to find out that it ends, a buffer need not grow.
+	head := bytes.NewBuffer(make([]byte, 0, min(max(size, 0), limit)+bytes.MinRead))
+	_, err := head.ReadFrom(io.LimitReader(r, limit))
+	return head.Bytes(), err
 }
