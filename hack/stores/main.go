@@ -97,7 +97,7 @@ func replaced(text, begin, end, table string) (string, error) {
 }
 
 // marks are what the table shows of an outcome.
-var marks = map[storagetest.Outcome]string{storagetest.Passed: "yes", storagetest.Refused: "refuses", storagetest.Failed: "**FAILS**"}
+var marks = map[storagetest.Outcome]string{storagetest.Passed: "yes", storagetest.Refused: "refuses", storagetest.Gapped: "gaps", storagetest.Failed: "**FAILS**"}
 
 func tableOf(dir string) (string, error) {
 	var checks []string

@@ -23,6 +23,9 @@ type Options struct {
 	// FoldersStay is set for stores in which "a" cannot be a key once there
 	// was "a/b", since the server's folder stays.
 	FoldersStay bool
+	// OverwritesHaveGaps is set for servers that remove an object before another
+	// takes its place, between which readers find nothing.
+	OverwritesHaveGaps bool
 	// SlashDelimiterOnly is set for servers that fold at "/" only.
 	SlashDelimiterOnly bool
 	// Keys says what the server behind the store makes of a key that
@@ -61,6 +64,7 @@ const (
 	Passed  Outcome = "passed"
 	Failed  Outcome = "failed"
 	Refused Outcome = "refused" // the store says that it cannot, and refuses as it must
+	Gapped  Outcome = "gapped"  // passed, but for the moments of Options.OverwritesHaveGaps
 )
 
 // check is one promise of the contract. needs, if set, is the capability that
@@ -71,6 +75,7 @@ type check struct {
 	needs   func(storage.Capabilities) bool
 	run     func(*suite)
 	refusal func(*suite)
+	gaps    bool // Options.OverwritesHaveGaps is about this
 }
 
 // suite is what one check works with.
@@ -132,6 +137,9 @@ func runCheck(t *testing.T, c check, open Factory, opts Options) {
 	}
 	if c.needs == nil || c.needs(s.store.Capabilities()) {
 		c.run(s)
+		if c.gaps && opts.OverwritesHaveGaps {
+			outcome = Gapped
+		}
 		return
 	}
 	outcome = Refused
