@@ -42,7 +42,7 @@ spec:
     auth: {type: Secret, secretRef: {name: %[3]s}}
   timeout: 5s
   drainTimeout: 1m
-  healthCheck: {interval: 1s, timeout: 3s}
+  healthCheck: {interval: 2s, timeout: 2s}
 `, mux, i+1, m.store, ns)
 		}
 		return text.String()
@@ -198,8 +198,8 @@ spec:
 	}, SpecTimeout(6*time.Minute))
 
 	It("changes over while it runs", func(ctx SpecContext) {
-		step("kubectl patch: shield becomes failover")
-		kubectl(ctx, "-n", ns, "patch", "storagemux", "shield", "--type=merge", "-p", `{"spec":{"mode":"failover"}}`)
+		step("kubectl patch smux: shield becomes failover")
+		kubectl(ctx, "-n", ns, "patch", "smux", "shield", "--type=merge", "-p", `{"spec":{"mode":"failover"}}`)
 		b := muxes["shield"]
 		eventually(time.Minute, func(g Gomega) {
 			key := fmt.Sprintf("after-%d", time.Now().UnixNano())
