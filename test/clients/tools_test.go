@@ -56,7 +56,11 @@ func roundTrip(e *endpoint, size int, send, receive func(path string) error) err
 
 var awscli = client{
 	name:    "awscli",
-	version: firstLine("/usr/bin/aws", "--version"),
+	version: func(ctx context.Context, e *endpoint) (string, error) {
+		line, err := firstLine("/usr/bin/aws", "--version")(ctx, e)
+		name, _, _ := strings.Cut(line, " ") // the rest is about the machine
+		return name, err
+	},
 	run: steps(
 		step{"put and get", func(ctx context.Context, e *endpoint) error { return awsRoundTrip(ctx, e, "cli/small", small) }},
 		step{"odd keys", func(ctx context.Context, e *endpoint) error { return awsRoundTrip(ctx, e, "cli/"+odd, small) }},
