@@ -43,6 +43,7 @@ var fallbackRules = []scenario{
 	{"6 Beside the mux", "a mux is a candidate, a ladder is a member", "TestMuxIsACandidateAndALadderIsAMember"},
 	{"6 Beside the mux", "stateless: one attempt for each candidate and call", "TestEachCallAsksEveryCandidateOnceAndRemembersNothing"},
 	{"6 Beside the mux", "one classification, no executor and no retry of its own", "TestPackageHasNoExecutorRetryOrOperatingSystemOfItsOwn"},
+	{"6 Beside the mux", "what a store keeps of uploads in parts stays hidden under each base", "TestPartsOfUploadsAreHiddenInTheTargetTooAndListedWhenAskedFor"},
 	{"6 Beside the mux", "a span for each candidate", "TestOperationHasASpanAndOneBelowItForEachCandidate"},
 	{"6 Beside the mux", "a counter and a histogram for each candidate", "TestCandidatesAreCountedAndTimedByOutcome"},
 
@@ -107,6 +108,9 @@ var fallbackMutants = []mutant{
 	{"6 Beside the mux", "ladder.go", "candidates have health",
 		"Health: muxengine.Health{Stateless: true},", "",
 		"TestEachCallAsksEveryCandidateOnceAndRemembersNothing"},
+	{"6 Beside the mux", "base.go", "parts lie beside the objects",
+		"if base != \"\" && strings.HasPrefix(key, storage.ReservedParts) {", "if base == \"never\" {",
+		"TestPartsOfUploadsAreHiddenInTheTargetTooAndListedWhenAskedFor"},
 	{"7 Classification", "classify.go", "a missing key is final",
 		"case code == storage.CodeKeyNotFound && !p.NotFoundIsFinal:", "case code == storage.CodeKeyNotFound && p.NotFoundIsFinal:",
 		"TestErrorsMeanWhatTheTableSays/not_found"},
