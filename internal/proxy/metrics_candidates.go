@@ -74,7 +74,7 @@ func candidateValues(set attribute.Set) []string {
 	values := make([]string, len(candidateLabels))
 	for i, label := range candidateLabels {
 		value, _ := set.Value(attribute.Key(label))
-		values[i] = value.Emit()
+		values[i] = value.String()
 	}
 	return values
 }

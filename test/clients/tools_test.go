@@ -55,7 +55,7 @@ func roundTrip(e *endpoint, size int, send, receive func(path string) error) err
 }
 
 var awscli = client{
-	name:    "awscli",
+	name: "awscli",
 	version: func(ctx context.Context, e *endpoint) (string, error) {
 		line, err := firstLine("/usr/bin/aws", "--version")(ctx, e)
 		name, _, _ := strings.Cut(line, " ") // the rest is about the machine
