@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -35,7 +36,7 @@ func (u *Uploads) UploadPart(ctx context.Context, key, upload string, number int
 		u.discardUnknown(ctx, upload, m, err)
 		return storage.Part{}, ofPart(err)
 	}
-	m.at, m.size, m.hash = time.Now().UnixNano(), info.Size, hashed.hash.Sum64()
+	m.at, m.size, m.hash = time.Now().UnixNano(), info.Size, hashed.sum.Load()
 	if _, err := storage.Set(ctx, u.store, m.key(upload), []byte(m.etag()), storage.SetOptions{}); err != nil {
 		u.discard(ctx, upload, m)
 		return storage.Part{}, ofPart(err)
@@ -134,10 +135,11 @@ func (u *Uploads) ListParts(ctx context.Context, key, upload string, after, limi
 	return parts, false, nil
 }
 
-// hashedBody computes the hash of what was read of it when it was last opened.
+// hashedBody computes the hash of its content whenever that is read whole. A store
+// may read it several times, also at the same time.
 type hashedBody struct {
 	storage.Body
-	hash *xxhash.Digest
+	sum atomic.Uint64
 }
 
 // Open implements storage.Body.
@@ -146,18 +148,28 @@ func (b *hashedBody) Open() (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.hash = xxhash.New()
-	return &hashedReader{source, b.hash}, nil
+	r := &hashedReader{ReadCloser: source, body: b, left: b.Size()}
+	r.hash.Reset()
+	if r.left == 0 {
+		b.sum.Store(r.hash.Sum64())
+	}
+	return r, nil
 }
 
 type hashedReader struct {
 	io.ReadCloser
-	hash *xxhash.Digest
+	body *hashedBody
+	hash xxhash.Digest
+	left int64
 }
 
 // Read implements io.Reader.
 func (r *hashedReader) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
 	_, _ = r.hash.Write(p[:n])
+	r.left -= int64(n)
+	if err == io.EOF || r.left == 0 {
+		r.body.sum.Store(r.hash.Sum64())
+	}
 	return n, err
 }
