@@ -33,7 +33,7 @@ test: ## Run all tests but the end-to-end ones, with the race detector and a rea
 
 .PHONY: test-memory
 test-memory: ## Measure what a proxy has in memory: 16 writes of 1 GiB at once to three stores, and one of 5 GiB
-	STORAGEMUX_MEMORY_BYTES=1073741824 go test -tags memory -count 1 -timeout 60m -v -run '^TestLargeWrites' ./internal/proxy
+	go test -tags memory -count 1 -timeout 60m -v -run '^TestLargeWrites' ./internal/proxy
 	STORAGEMUX_MEMORY_BYTES=5368709120 STORAGEMUX_MEMORY_CLIENTS=1 go test -tags memory -count 1 -timeout 60m -v -run '^TestLargeWrites' ./internal/proxy
 
 .PHONY: fmt

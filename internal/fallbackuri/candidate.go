@@ -88,11 +88,7 @@ func (c *candidate) check(ctx context.Context) error {
 	if checker, ok := c.target.Storage.(storage.Checker); ok {
 		return checker.Check(ctx)
 	}
-	_, err := c.target.Storage.Stat(ctx, c.key(storage.ProbeKey), storage.StatOptions{})
-	if storage.CodeOf(err) == storage.CodeKeyNotFound {
-		return nil
-	}
-	return err
+	return storage.Probe(ctx, c.target.Storage, c.key(storage.ProbeKey))
 }
 
 // ask makes one call of the candidate, notes its outcome, and returns it as the

@@ -4,6 +4,7 @@ package proxy
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
@@ -25,10 +26,10 @@ import (
 	"github.com/suaveplan/storagemux/internal/storage/memory"
 )
 
-// Variables of the measurement of memory, which takes minutes and is therefore
-// made on request: envMemory is the size of each of 16 bodies in bytes, or of the
-// one that envMemoryClients asks for. envMemoryServer makes the process that is
-// measured.
+// Variables of the measurement of memory, which takes minutes and therefore has a
+// build tag of its own: envMemory is the size of each body in bytes, 1 GiB if it is
+// not set, and envMemoryClients their number, or 16. envMemoryServer makes the
+// process that is measured.
 const (
 	envMemory        = "STORAGEMUX_MEMORY_BYTES"
 	envMemoryClients = "STORAGEMUX_MEMORY_CLIENTS"
@@ -51,12 +52,9 @@ func (d discarding) SetStream(ctx context.Context, key string, body storage.Body
 	return storage.Info{Key: key, Size: n, ETag: "discarded", ModTime: time.Now()}, err
 }
 
-// TestMemoryServer is the other process of TestLargeWritesNeedLittleMemory: it
-// serves until its input ends.
-func TestMemoryServer(t *testing.T) {
-	if os.Getenv(envMemoryServer) == "" {
-		t.Skip("a part of TestLargeWritesNeedLittleMemory")
-	}
+// serveUntilInputEnds is the process that is measured.
+func serveUntilInputEnds(t *testing.T) {
+	t.Helper()
 	d := testDocument(1, "a", "b", "c")
 	d.Muxes[0].Mode, d.Muxes[0].BackendTimeout = muxconfig.ModeMirror, muxconfig.Duration(30*time.Second)
 	r := start(t, d, func(o *Options) {
@@ -68,17 +66,19 @@ func TestMemoryServer(t *testing.T) {
 }
 
 func TestLargeWritesNeedLittleMemory(t *testing.T) {
-	size, err := strconv.ParseInt(os.Getenv(envMemory), 10, 64)
+	if os.Getenv(envMemoryServer) != "" {
+		serveUntilInputEnds(t)
+		return
+	}
+	size, err := strconv.ParseInt(cmp.Or(os.Getenv(envMemory), "1073741824"), 10, 64)
 	if err != nil || size < 1<<20 {
-		t.Skipf("takes minutes; on request: %s=1073741824 for 16 bodies of 1 GiB, and with %s=1 for one", envMemory, envMemoryClients)
+		t.Fatalf("%s must be a number of bytes, at least 1 MiB", envMemory)
 	}
-	clients := 16
-	if text := os.Getenv(envMemoryClients); text != "" {
-		if clients, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
+	clients, err := strconv.Atoi(cmp.Or(os.Getenv(envMemoryClients), "16"))
+	if err != nil || clients < 1 {
+		t.Fatalf("%s must be a number from 1 on", envMemoryClients)
 	}
-	server := exec.Command(os.Args[0], "-test.run", "^TestMemoryServer$", "-test.v")
+	server := exec.Command(os.Args[0], "-test.run", "^TestLargeWritesNeedLittleMemory$", "-test.v")
 	server.Env = append(os.Environ(), envMemoryServer+"=1")
 	input, err := server.StdinPipe()
 	if err != nil {

@@ -45,35 +45,21 @@ func wireBackend(b *v1alpha1.StorageBackend, f Facts) (muxconfig.Backend, Verdic
 			Timeout:  muxconfig.Duration(check.Timeout.Or(defaultCheckTimeout)),
 		}
 	}
-	v := Verdict{OK: true, Reason: v1alpha1.ReasonResolvedRefs, Message: "every reference is resolved"}
+	v := pass
 	switch {
 	case b.Spec.S3 != nil:
-		var refused Verdict
-		if wire.S3, refused = wireS3(b.Spec.S3, f); wire.S3 == nil {
-			v = refused
-		}
+		wire.S3, v = wireS3(b.Spec.S3, f)
 	case b.Spec.HTTP != nil:
-		var refused Verdict
-		if wire.HTTP, refused = wireHTTP(b.Spec.HTTP, f); wire.HTTP == nil {
-			v = refused
-		} else if ladder, _, inline := strings.Cut(b.Name, "/"); inline && f.Backends[ladder] != nil {
+		wire.HTTP, v = wireHTTP(b.Spec.HTTP, f)
+		if ladder, _, inline := strings.Cut(b.Name, "/"); v.OK && inline && f.Backends[ladder] != nil {
 			wire.HTTP.Guard = guardOf(f.Backends[ladder], f.Standalone)
 		}
 	case b.Spec.Bunny != nil:
-		var refused Verdict
-		if wire.Bunny, refused = wireBunny(b.Spec.Bunny, f); wire.Bunny == nil {
-			v = refused
-		}
+		wire.Bunny, v = wireBunny(b.Spec.Bunny, f)
 	case b.Spec.Swift != nil:
-		var refused Verdict
-		if wire.Swift, refused = wireSwift(b.Spec.Swift, f); wire.Swift == nil {
-			v = refused
-		}
+		wire.Swift, v = wireSwift(b.Spec.Swift, f)
 	case b.Spec.Azure != nil:
-		var refused Verdict
-		if wire.Azure, refused = wireAzure(b.Spec.Azure, f); wire.Azure == nil {
-			v = refused
-		}
+		wire.Azure, v = wireAzure(b.Spec.Azure, f)
 	case b.Spec.File != nil:
 		claim := b.Spec.File.PersistentVolumeClaim
 		if claim == nil {
@@ -91,10 +77,10 @@ func wireBackend(b *v1alpha1.StorageBackend, f Facts) (muxconfig.Backend, Verdic
 			wire.Memory.SizeLimit = limit.Value()
 		}
 	case b.Spec.Fallback != nil:
-		var refused Verdict
-		if wire.Fallback, refused = wireFallback(b, f); wire.Fallback == nil {
-			v = refused
-		}
+		wire.Fallback, v = wireFallback(b, f)
+	}
+	if v.OK {
+		v = Verdict{OK: true, Reason: v1alpha1.ReasonResolvedRefs, Message: "every reference is resolved"}
 	}
 	return wire, v
 }

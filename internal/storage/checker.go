@@ -9,3 +9,12 @@ type Checker interface {
 	// and the bucket it was configured with.
 	Check(ctx context.Context) error
 }
+
+// Probe is a Check by a Stat of key, which need not be there.
+func Probe(ctx context.Context, s Storage, key string) error {
+	_, err := s.Stat(ctx, key, StatOptions{})
+	if CodeOf(err) == CodeKeyNotFound {
+		return nil
+	}
+	return err
+}

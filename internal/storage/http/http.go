@@ -86,11 +86,7 @@ func (s *Storage) Capabilities() storage.Capabilities {
 // Check implements storage.Checker: the server answers and accepts the
 // credentials.
 func (s *Storage) Check(ctx context.Context) error {
-	_, err := s.Stat(ctx, storage.ProbeKey, storage.StatOptions{})
-	if storage.CodeOf(err) == storage.CodeKeyNotFound {
-		return nil
-	}
-	return err
+	return storage.Probe(ctx, s, storage.ProbeKey)
 }
 
 // request is one request to the server.
