@@ -12,7 +12,7 @@ import (
 
 // versionKey is the metadata under which a write through a mux with several
 // leaves keeps its version. Clients never see it.
-const versionKey = "storagemux-version"
+const versionKey = storage.VersionMetadata
 
 // newVersion returns a version above all that this mux gave before: the time in
 // nanoseconds, pushed on where it stands still, and a nonce that keeps two
