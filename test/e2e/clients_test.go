@@ -92,11 +92,10 @@ func (b bucket) env() []string {
 	}
 }
 
-// awsConfig writes awscli's settings: uploads in several parts only above
-// 128 MB, until the front has multipart uploads.
+// awsConfig writes awscli's settings.
 var awsConfig = sync.OnceValue(func() string {
 	file := filepath.Join(os.TempDir(), fmt.Sprintf("storagemux-aws-%d", os.Getpid()))
-	text := "[default]\ns3 =\n  multipart_threshold = 128MB\n  addressing_style = path\n  signature_version = s3v4\n"
+	text := "[default]\ns3 =\n  addressing_style = path\n  signature_version = s3v4\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		panic(err)
 	}
@@ -114,7 +113,7 @@ func rclone(ctx context.Context, remotes map[string]bucket, args ...string) (str
 	for name, b := range remotes {
 		prefix := "RCLONE_CONFIG_" + name + "_"
 		env = append(env, prefix+"TYPE=s3", prefix+"PROVIDER=Other", prefix+"ENDPOINT="+b.url, prefix+"ACCESS_KEY_ID="+b.id,
-			prefix+"SECRET_ACCESS_KEY="+b.key, prefix+"FORCE_PATH_STYLE=true", prefix+"UPLOAD_CUTOFF=128M")
+			prefix+"SECRET_ACCESS_KEY="+b.key, prefix+"FORCE_PATH_STYLE=true")
 	}
 	return run(ctx, env, "rclone", args...)
 }
