@@ -66,11 +66,23 @@ spec:
 		}
 		return backends(name, members...) + muxOf(name, mode, keyspace, "{replicas: 1}", list...)
 	}
+	// ladder is a StorageBackend that is a fallback URI over two others.
+	const ladder = `---
+apiVersion: storagemux.dev/v1alpha1
+kind: StorageBackend
+metadata: {name: ladder}
+spec:
+  fallback: {uri: "fallback://?u=backend%3A%2F%2Fladder-1%2Fbase%2F&u=backend%3A%2F%2Fladder-2%2Fbase%2F"}
+`
 	// held returns which stores have the key of a mux.
 	held := func(ctx context.Context, mux, key string) []string {
 		var has []string
 		for _, name := range names {
-			_, err := stores[name].sdk().StatObject(ctx, stores[name].name, mux+"/"+key, minio.StatObjectOptions{})
+			path := mux + "/" + key
+			if mux == "ladder" {
+				path = mux + "/base/" + key
+			}
+			_, err := stores[name].sdk().StatObject(ctx, stores[name].name, path, minio.StatObjectOptions{})
 			if err == nil {
 				has = append(has, name)
 			}
@@ -105,7 +117,9 @@ spec:
 			simple("sticky", "sticky-by-key", "spread", member{"store-1", ""}, member{"store-2", ""}, member{"store-3", ""})+
 			backends("nested", member{"store-1", ""}, member{"store-2", ""}, member{"store-3", ""})+
 			muxOf("pair", "mirror", "replicated", "{type: None}", "{name: nested-1}", "{name: nested-2}")+
-			muxOf("nested", "failover", "replicated", "{replicas: 1}", "{name: pair, ref: {kind: StorageMux}}", "{name: nested-3}"))
+			muxOf("nested", "failover", "replicated", "{replicas: 1}", "{name: pair, ref: {kind: StorageMux}}", "{name: nested-3}")+
+			backends("ladder", member{"store-1", ""}, member{"store-2", ""})+ladder+
+			muxOf("ladder", "failover", "replicated", "{replicas: 1}", "{name: ladder}"))
 		for _, name := range names {
 			kubectl(ctx, "-n", ns, "rollout", "status", "deployment/"+name, "--timeout=3m")
 			stores[name] = storeBucket(ctx, ns, name, "bucket-of-"+name)
@@ -118,6 +132,18 @@ spec:
 			ready(ctx, name, up)
 			muxes[name] = muxBucket(ctx, ns, name)
 		}
+		eventually(2*time.Minute, func(g Gomega) {
+			mux, err := getMux(ctx, ns, "ladder")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(meta.IsStatusConditionTrue(mux.Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue())
+			for _, name := range []string{"ladder", "ladder-1", "ladder-2"} {
+				b, err := getBackend(ctx, ns, name)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(b.Status.UsedBy).To(HaveLen(1), name)
+				g.Expect(b.Status.UsedBy[0].Name).To(Equal("ladder"), name)
+			}
+		}, "ladder, whose only member is a fallback URI, is Ready, and its candidates know who uses them")
+		muxes["ladder"] = muxBucket(ctx, ns, "ladder")
 	}, NodeTimeout(6*time.Minute))
 
 	It("stores and returns objects, whole and in parts", func(ctx SpecContext) {
@@ -126,6 +152,7 @@ spec:
 		all := names
 		for name, want := range map[string][]string{
 			"mirror": all, "shield": all, "round": all[:1], "weighted": all[:1], "nested": all[:2], "sticky": nil,
+			"ladder": all[:2],
 		} {
 			b := muxes[name]
 			for key, data := range map[string][]byte{"small": []byte("hello"), "large": large} {
@@ -181,8 +208,12 @@ spec:
 			g.Expect(mux.Status.Totals.FanoutPartials).To(BeNumerically(">", 0))
 		}, "mirror's status counts the write that one store missed")
 
-		b := muxes["shield"]
+		b := muxes["ladder"]
 		sum, err := readDigest(ctx, b.sdk(), b.name, "small")
+		met(err == nil && sum == digest([]byte("hello")), "ladder: the second candidate has it (%v)", err)
+
+		b = muxes["shield"]
+		sum, err = readDigest(ctx, b.sdk(), b.name, "small")
 		met(err == nil && sum == digest([]byte("hello")), "shield reads from a mirror (%v)", err)
 		err = put(ctx, b, "while-down", []byte("x"))
 		met(minio.ToErrorResponse(err).StatusCode == http.StatusServiceUnavailable, "shield refuses writes without its origin (%v)", err)
