@@ -314,10 +314,6 @@ func (b *bench) drains(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		admin, err := adminOf(mux)
-		if err != nil {
-			return err
-		}
 		manifest := filepath.Join(b.dir, "mux-"+name, "manifests.yaml")
 		text, err := os.ReadFile(manifest)
 		if err != nil {
@@ -333,7 +329,7 @@ func (b *bench) drains(ctx context.Context) error {
 			if drainErr = os.WriteFile(manifest, []byte(without), 0o600); drainErr != nil {
 				return
 			}
-			took, drainErr = drained(ctx, admin, "store-0", began)
+			took, drainErr = drained(ctx, mux.admin, "store-0", began)
 		})
 		bad := 0
 		var mu sync.Mutex
@@ -355,16 +351,6 @@ func (b *bench) drains(ctx context.Context) error {
 	g.series = append(g.series, s)
 	b.report.graphs = append(b.report.graphs, g)
 	return nil
-}
-
-// adminOf finds the admin address of a mux in its command line.
-func adminOf(p *path) (string, error) {
-	args := p.processes[0].cmd.Args
-	at := slices.Index(args, "--admin-address")
-	if at < 0 || at+1 >= len(args) {
-		return "", fmt.Errorf("%s has no admin address", p.name)
-	}
-	return args[at+1], nil
 }
 
 // drained waits until the report does not name the member any more.

@@ -19,13 +19,15 @@ type bench struct {
 	// The programs that are measured.
 	storagemux, versitygw, rcloneBinary, self string
 
-	dir, shm  string
-	short     bool
-	only      string
-	rounds    int
-	during    time.Duration
-	processes []*process
-	report    report
+	dir, shm string
+	short    bool
+	// only, work and path narrow the run to what has them in its name.
+	only, work, path string
+	profiles         string
+	rounds           int
+	during           time.Duration
+	processes        []*process
+	report           report
 }
 
 func main() {
@@ -38,12 +40,21 @@ func main() {
 	flag.StringVar(&b.rcloneBinary, "rclone", "rclone", "rclone 1.65 or later")
 	flag.BoolVar(&b.short, "short", false, "fewer sizes and connections, in ten minutes")
 	flag.StringVar(&b.only, "only", "", "measure only parts whose name contains this, and print instead of writing")
+	flag.StringVar(&b.work, "work", "", "with -only: only works whose name contains this, e.g. 'GET 64 KiB'")
+	flag.StringVar(&b.path, "path", "", "with -only: only direct and paths whose name contains this")
+	flag.StringVar(&b.profiles, "profiles", "", "folder for processor profiles of storagemux, one of each of its samples")
 	flag.IntVar(&b.rounds, "rounds", 3, "interleaved rounds of each measurement")
-	flag.DurationVar(&b.during, "during", 2*time.Second, "how long each round of each path takes")
+	flag.DurationVar(&b.during, "during", 0, "how long each round of each path takes (2 s, with -short 1 s)")
 	flag.Parse()
 	if *origin != "" {
 		fail(serveOrigin(*origin, *address))
 		return
+	}
+	if b.during == 0 {
+		b.during = 2 * time.Second
+		if b.short {
+			b.during = time.Second
+		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()

@@ -15,6 +15,10 @@ type path struct {
 	// the origin's for proxies that pass requests on as they are.
 	address, host string
 	processes     []*process
+	// admin is the admin address of a mux.
+	admin string
+	// peer: it is somebody else's program, to compare with.
+	peer bool
 	// note says what it is, for the report.
 	note string
 }
@@ -89,7 +93,7 @@ http {
 		return nil, err
 	}
 	one, err := b.start(address, "nginx", nil, "nginx", "-c", file, "-p", dir)
-	return &path{name: "nginx", address: address, host: origin.host, processes: []*process{one}, note: "plain reverse proxy, keep-alive pool, 64 KiB buffers"}, err
+	return &path{name: "nginx", address: address, host: origin.host, processes: []*process{one}, peer: true, note: "plain reverse proxy, keep-alive pool, 64 KiB buffers"}, err
 }
 
 func (b *bench) haproxy(origin *path) (*path, error) {
@@ -119,7 +123,7 @@ backend origin
 		return nil, err
 	}
 	one, err := b.start(address, "haproxy", nil, "haproxy", "-db", "-f", file)
-	return &path{name: "haproxy", address: address, host: origin.host, processes: []*process{one}, note: "plain reverse proxy, keep-alive pool, 64 KiB buffers"}, err
+	return &path{name: "haproxy", address: address, host: origin.host, processes: []*process{one}, peer: true, note: "plain reverse proxy, keep-alive pool, 64 KiB buffers"}, err
 }
 
 // gateway is versitygw as a proxy of an S3 store, which signs anew.
@@ -130,7 +134,7 @@ func (b *bench) gateway(origin *path) (*path, error) {
 	}
 	one, err := b.start(address, "versitygw-s3", nil, b.versitygw, "--port", address, "--access", accessKey, "--secret", secretKey,
 		"s3", "--access", accessKey, "--secret", secretKey, "--endpoint", "http://"+origin.address, "--region", region, "--use-path-style")
-	return &path{name: "versitygw s3", address: address, host: address, processes: []*process{one}, note: "versitygw in its S3-proxy mode"}, err
+	return &path{name: "versitygw s3", address: address, host: address, processes: []*process{one}, peer: true, note: "versitygw in its S3-proxy mode"}, err
 }
 
 // rclone serves S3 over S3 remotes; with several it writes to all of them.
@@ -156,7 +160,7 @@ func (b *bench) rclone(origins ...*path) (*path, error) {
 	env = append(env, "RCLONE_CONFIG="+os.DevNull)
 	one, err := b.start(address, strings.ReplaceAll(name, " ", "-"), env, b.rcloneBinary, "serve", "s3", "--addr", address,
 		"--auth-key", accessKey+","+secretKey, "--vfs-cache-mode", "off", remote)
-	return &path{name: name, address: address, host: address, processes: []*process{one}, note: "rclone serve s3 over S3 remotes"}, err
+	return &path{name: name, address: address, host: address, processes: []*process{one}, peer: true, note: "rclone serve s3 over S3 remotes"}, err
 }
 
 // mux is `storagemux serve` over the origins.
@@ -190,6 +194,6 @@ func (b *bench) mux(name, mode, keyspace string, origins ...*path) (*path, error
 	if err := os.WriteFile(filepath.Join(dir, "manifests.yaml"), []byte(text.String()), 0o600); err != nil {
 		return nil, err
 	}
-	one, err := b.start(s3, filepath.Base(dir), nil, b.storagemux, "serve", "--manifests", dir, "--s3-address", s3, "--admin-address", admin, "--log-level", "error")
-	return &path{name: name, address: s3, host: s3, processes: []*process{one}, note: "storagemux serve, mode " + mode}, err
+	one, err := b.start(s3, filepath.Base(dir), nil, b.storagemux, "serve", "--manifests", dir, "--s3-address", s3, "--admin-address", admin, "--log-level", "error", fmt.Sprintf("--pprof=%t", b.profiles != ""))
+	return &path{name: name, address: s3, host: s3, admin: admin, processes: []*process{one}, note: "storagemux serve, mode " + mode}, err
 }

@@ -25,8 +25,10 @@ type sideBySide struct {
 }
 
 type workRow struct {
-	work    work
-	samples [][]*sample // by path
+	work work
+	// samples and failed are by path: one of both is there.
+	samples [][]*sample
+	failed  []error
 }
 
 // over is the median of a figure over the rounds of a path.
@@ -50,10 +52,14 @@ func (t sideBySide) markdown(b *strings.Builder) {
 		fmt.Fprintf(b, "\n### %s\n\n| path | requests/s | MB/s | p50 ms | p99 ms | CPU s per 1,000 | CPU s per GiB | peak MiB | of direct | of best peer |\n|---|---|---|---|---|---|---|---|---|---|\n", row.work)
 		direct := row.over(0, perSecond)
 		for i, p := range t.paths {
+			if err := row.failed[i]; err != nil {
+				fmt.Fprintf(b, "| %s | %s |\n", p.name, strings.ReplaceAll(err.Error(), "|", " ")+strings.Repeat(" | –", 8))
+				continue
+			}
 			rate := row.over(i, perSecond)
 			best := 0.0
 			for j, other := range t.paths {
-				if j > 0 && j != i && !strings.HasPrefix(other.note, "storagemux") {
+				if other.peer && j != i && row.failed[j] == nil {
 					best = max(best, row.over(j, perSecond))
 				}
 			}

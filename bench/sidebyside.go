@@ -2,26 +2,41 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 )
 
 // measure runs the works through all paths in interleaved rounds and reports the
 // medians.
 func (b *bench) measure(ctx context.Context, title, text string, paths []*path, works []work) error {
+	paths = slices.DeleteFunc(slices.Clone(paths), func(p *path) bool { return p.name != "direct" && !strings.Contains(p.name, b.path) })
 	t := sideBySide{title: title, text: text, paths: paths}
 	for _, w := range works {
-		row := workRow{work: w, samples: make([][]*sample, len(paths))}
+		if !strings.Contains(w.String(), b.work) {
+			continue
+		}
+		row := workRow{work: w, samples: make([][]*sample, len(paths)), failed: make([]error, len(paths))}
 		for round := range b.rounds {
 			for i := range paths {
 				at := (i + round) % len(paths) // nobody is always first
-				s, err := b.sample(ctx, w, paths[at])
-				if err != nil {
-					return fmt.Errorf("%s through %s: %w", w, paths[at].name, err)
+				p := paths[at]
+				if row.failed[at] != nil {
+					continue
 				}
-				row.samples[at] = append(row.samples[at], s)
+				s, err := b.sample(ctx, w, p)
+				switch {
+				case err != nil && p.peer && ctx.Err() == nil:
+					// What a peer cannot do is a line of the report.
+					row.samples[at], row.failed[at] = nil, err
+				case err != nil:
+					return fmt.Errorf("%s through %s: %w", w, p.name, err)
+				default:
+					row.samples[at] = append(row.samples[at], s)
+				}
 			}
 		}
 		t.rows = append(t.rows, row)
@@ -42,8 +57,9 @@ func (b *bench) sample(ctx context.Context, w work, p *path) (*sample, error) {
 	if err != nil {
 		return nil, err
 	}
+	profiled := b.profile(p, fmt.Sprintf("%s through %s", w, p.name), during)
 	s, err := load(ctx, w, p.address, p.host, during, nil)
-	if err != nil {
+	if err := errors.Join(err, <-profiled); err != nil {
 		return nil, err
 	}
 	after, err := cpu(p.processes)

@@ -7,6 +7,7 @@ import (
 	_ "github.com/rclone/rclone/backend/union"
 	"github.com/rclone/rclone/cmd"
 	_ "github.com/rclone/rclone/cmd/serve"
+	_ "github.com/rclone/rclone/cmd/serve/s3"
 	_ "github.com/rclone/rclone/cmd/version"
 )
 

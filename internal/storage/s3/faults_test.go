@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"net"
 	"net/http"
@@ -29,6 +30,7 @@ func over(t *testing.T, endpoint string, edits ...func(*Config)) *Storage {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
+	s.trial.verdict.Store(&verdict{until: time.Now().Add(time.Hour)})
 	return s
 }
 
@@ -236,14 +238,19 @@ func TestAPrivateCAIsTrustedAndNoOther(t *testing.T) {
 	}
 }
 
+func crc32cOfA(n int64) []byte {
+	return sumOf(crc32.New(crc32.MakeTable(crc32.Castagnoli)), io.LimitReader(endlessA{}, n))
+}
+
 func TestEveryWriteCarriesACommitToken(t *testing.T) {
 	sum := make([]byte, 32)
 	tests := map[string]struct {
 		size, promised int64
 		sums           storage.Checksums
 		anonymous      bool
+		verifies       bool
 		payload, md5   bool
-		want           string
+		want, checksum string
 	}{
 		"small":                       {size: 10, promised: 10, payload: true},
 		"small, of unknown length":    {size: 10, promised: -1, payload: true},
@@ -252,6 +259,11 @@ func TestEveryWriteCarriesACommitToken(t *testing.T) {
 		"large, SHA-256 known":        {size: 1 << 20, promised: 1 << 20, sums: storage.Checksums{SHA256: sum}, payload: true},
 		"large, MD5 known":            {size: 1 << 20, promised: 1 << 20, sums: storage.Checksums{MD5: sum[:16]}, md5: true, want: unsignedPayload},
 		"large, anonymous":            {size: 1 << 20, promised: 1 << 20, anonymous: true, want: unsignedTrailer},
+		"small, verified":             {size: 10, promised: 10, verifies: true, payload: true},
+		"larger, verified":            {size: checksumFrom, promised: checksumFrom, verifies: true, want: unsignedPayload, checksum: "Crc32"},
+		"large, verified":             {size: 1 << 20, promised: 1 << 20, verifies: true, want: unsignedTrailer},
+		"large, CRC-32C verified":     {size: 1 << 20, promised: 1 << 20, verifies: true, sums: storage.Checksums{CRC32C: crc32cOfA(1 << 20)}, want: unsignedPayload, checksum: "Crc32c"},
+		"large, SHA-256 and verified": {size: 1 << 20, promised: 1 << 20, verifies: true, sums: storage.Checksums{SHA256: sum}, payload: true, checksum: "Sha256"},
 		"middling, of unknown length": {size: 1 << 20, promised: -1, payload: true},
 	}
 	for name, tt := range tests {
@@ -267,6 +279,7 @@ func TestEveryWriteCarriesACommitToken(t *testing.T) {
 					c.Auth = Auth{Type: Anonymous}
 				}
 			})
+			s.trial.verdict.Store(&verdict{verifies: tt.verifies, until: time.Now().Add(time.Hour)})
 			body := storage.Stream(io.LimitReader(endlessA{}, tt.size), tt.promised)
 			if _, err := s.SetStream(t.Context(), "k", body, storage.SetOptions{Checksums: tt.sums}); err != nil {
 				t.Fatal(err)
@@ -274,6 +287,9 @@ func TestEveryWriteCarriesACommitToken(t *testing.T) {
 			payload := got.Get("X-Amz-Content-Sha256")
 			if tt.payload && len(payload) != 64 || tt.want != "" && payload != tt.want {
 				t.Errorf("X-Amz-Content-Sha256 is %q", payload)
+			}
+			if tt.checksum != "" && got.Get("X-Amz-Checksum-"+tt.checksum) == "" {
+				t.Errorf("there is no %s among %v", tt.checksum, got)
 			}
 			if tt.md5 != (got.Get("Content-Md5") != "") {
 				t.Errorf("Content-MD5 is %q", got.Get("Content-Md5"))

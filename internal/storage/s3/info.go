@@ -99,6 +99,16 @@ func addChecksum(h http.Header, c storage.Checksums) {
 	}
 }
 
+// hasChecksum reports whether h has what addChecksum adds.
+func hasChecksum(h http.Header) bool {
+	for name := range h {
+		if strings.HasPrefix(name, "X-Amz-Checksum-") {
+			return true
+		}
+	}
+	return false
+}
+
 // addConditions adds the headers of RFC 9110, section 13.
 func addConditions(h http.Header, c storage.Conditions) {
 	if len(c.IfMatch) > 0 {

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"hash/crc32"
 	"io"
 	"net/http"
 	"strconv"
@@ -20,11 +21,14 @@ import (
 //
 //   - the body's SHA-256 or MD5 in a signed header, where it is known, or where
 //     the body is so small that it is read first;
+//   - else a CRC-32 in a header or a trailer, where the store has shown that it
+//     verifies such (trial);
 //   - else a signature on each chunk, the last of which is empty, which every S3
 //     service knows since 2013; without credentials a checksum in a trailer;
 //   - of a body of unknown length, each part's SHA-256, and the list of parts.
 //
-// Parts that a caller uploads carry the same tokens as whole objects.
+// Parts that a caller uploads carry the same tokens as whole objects, except for
+// CRC-32s, which a store takes only for uploads that were begun with them.
 //
 // An unsigned body without a digest is never sent: some servers store what has
 // arrived of it when the connection breaks.
@@ -204,6 +208,12 @@ func (w *write) whole(data []byte) (storage.Info, error) {
 		return storage.Info{}, err
 	}
 	sum, md5sum := w.opts.Checksums.SHA256, w.opts.Checksums.MD5
+	if sum == nil && w.query == nil && len(data) >= checksumFrom && w.store.verifies(k) {
+		if !hasChecksum(header) {
+			header[crc32Header] = []string{encodeCRC32(crc32.ChecksumIEEE(data))}
+		}
+		return w.put(header, unsignedPayload, fromBytes(data), int64(len(data)))
+	}
 	if sum == nil {
 		computed := sha256.Sum256(data)
 		sum = computed[:]
@@ -228,29 +238,31 @@ func (w *write) stream(size int64) (storage.Info, error) {
 	sums := w.opts.Checksums
 	plain := &content{Content: wire.Content{Length: size, Body: w.body}, open: func(signature) io.Reader { return w.body }}
 	k, err := w.store.keys(w.ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return storage.Info{}, err
+	}
+	verifies := w.query == nil && w.store.verifies(k)
+	switch {
 	case sums.SHA256 != nil && k.id != "":
 		return w.put(header, hex.EncodeToString(sums.SHA256), plain, size)
+	case verifies && hasChecksum(header):
+		return w.put(header, unsignedPayload, plain, size)
 	case sums.MD5 != nil:
 		header["Content-Md5"] = []string{base64.StdEncoding.EncodeToString(sums.MD5)}
 		return w.put(header, unsignedPayload, plain, size)
 	}
-	signed := k.id != ""
-	payload := signedChunks
-	encoding := "aws-chunked"
-	if stored := w.opts.Headers.ContentEncoding; stored != "" {
-		encoding = "aws-chunked," + stored
-	}
-	header["Content-Encoding"] = []string{encoding}
-	header["X-Amz-Decoded-Content-Length"] = []string{strconv.FormatInt(size, 10)}
-	if !signed {
+	payload, signed := signedChunks, k.id != "" && !verifies
+	if signed {
+		addChunks(header, w.opts.Headers.ContentEncoding, size)
+	} else {
 		payload = unsignedTrailer
-		header["X-Amz-Trailer"] = []string{trailerName}
+		addTrailer(header, w.opts.Headers.ContentEncoding, size)
 	}
 	var encoder *chunked
 	c := &content{Content: wire.Content{Length: chunkedLength(size, signed), Body: w.body}, open: func(sig signature) io.Reader {
+		if !signed {
+			sig = signature{}
+		}
 		encoder = newChunked(w.body, sig)
 		return encoder
 	}}
@@ -260,6 +272,17 @@ func (w *write) stream(size int64) (storage.Info, error) {
 		}
 	}()
 	return w.put(header, payload, c, size)
+}
+
+// addChunks adds what announces a body of size bytes in the aws-chunked encoding,
+// around what the object itself is encoded in.
+func addChunks(header http.Header, contentEncoding string, size int64) {
+	encoding := "aws-chunked"
+	if contentEncoding != "" {
+		encoding += "," + contentEncoding
+	}
+	header["Content-Encoding"] = []string{encoding}
+	header["X-Amz-Decoded-Content-Length"] = []string{strconv.FormatInt(size, 10)}
 }
 
 func (w *write) put(header http.Header, payload string, c *content, size int64) (storage.Info, error) {

@@ -20,7 +20,8 @@ type Storage struct {
 	transport  *http.Transport
 	anonymous  bool
 	turns      turns
-	background sync.WaitGroup // aborts of uploads
+	trial      trial
+	background sync.WaitGroup // aborts of uploads, and the trial
 }
 
 var (
@@ -47,8 +48,8 @@ func New(cfg Config) (*Storage, error) {
 	return s, nil
 }
 
-// Close waits for the removal of parts of failed uploads and closes idle
-// connections. Requests that run are not disturbed.
+// Close waits for the removal of parts of failed uploads, and for a trial, and
+// closes idle connections. Requests that run are not disturbed.
 func (s *Storage) Close() error {
 	s.background.Wait()
 	s.transport.CloseIdleConnections()
