@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Usage: hack/clients/run.sh [FLAGS OF test/clients]
 #
-# Runs real S3 clients against muxes of every mode over real stores on this machine, and checks docs/clients.md.
+# Runs real S3 clients against muxes of every mode over real stores on this machine, and checks docs/clients.md;
+# rclone's own test suite too, for docs/rclone-suite.md.
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 [[ $(uname) == Linux && $(id -u) == 0 ]] || die "root on Linux is needed: two of the clients mount file systems"
@@ -22,6 +23,21 @@ install_sdk() {
 sdk=$CACHE/bin/aws-sdk-js-$(sha256sum "$ROOT"/hack/tools/aws-sdk-js/package-lock.json | cut -c1-8)
 [[ -d $sdk ]] || with_lock aws-sdk-js install_sdk
 cp "$ROOT/test/clients/testdata/checks.mjs" "$sdk/checks.mjs"
+
+# The test suite of rclone's s3 backend, with the versions that its module pins, built once per machine.
+build_suite() {
+  [[ -x $suite ]] && return
+  CGO_ENABLED=0 GOWORK=off GOFLAGS='' run_with_progress "building rclone's suite for s3" \
+    nice go -C "$module" test -c -mod=readonly -trimpath -o "$suite.part" "$package"
+  mv "$suite.part" "$suite"
+}
+module=$ROOT/hack/tools/rclone-suite package=github.com/rclone/rclone/backend/s3
+source_of=$(GOWORK=off GOFLAGS='' go -C "$module" list -mod=readonly -f '{{.Module.Version}} {{.Dir}}' "$package")
+STORAGEMUX_RCLONE_SUITE_VERSION=${source_of%% *} STORAGEMUX_RCLONE_SUITE_FOLDER=${source_of#* }
+suite=$CACHE/bin/rclone-suite-$STORAGEMUX_RCLONE_SUITE_VERSION-$(cat "$module"/{go.mod,go.sum,doc.go} | sha256sum | cut -c1-8)
+[[ -x $suite ]] || with_lock rclone-suite build_suite
+STORAGEMUX_RCLONE_SUITE=$suite
+export STORAGEMUX_RCLONE_SUITE STORAGEMUX_RCLONE_SUITE_FOLDER STORAGEMUX_RCLONE_SUITE_VERSION
 
 cd "$ROOT"
 make --no-print-directory build

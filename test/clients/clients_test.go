@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,7 +16,7 @@ import (
 // table is where the results are.
 const table = "../../docs/clients.md"
 
-var update = flag.Bool("update", false, "write docs/clients.md")
+var update = flag.Bool("update", false, "write docs/clients.md and docs/rclone-suite.md")
 
 // client is one program or library that speaks S3.
 type client struct {
@@ -86,7 +87,8 @@ func TestClients(t *testing.T) {
 	if t.Failed() || len(results) < len(modes)*len(clients) {
 		return
 	}
-	compare(t, document(results, checks, versions))
+	plain := func(b []byte) []byte { return versionColumn.ReplaceAll(b, []byte("$1 $2")) }
+	compareFile(t, table, document(results, checks, versions), plain)
 }
 
 func document(results map[string]cell, checks map[string][]string, versions map[string]string) []byte {
@@ -108,26 +110,28 @@ func document(results map[string]cell, checks map[string][]string, versions map[
 	for _, c := range clients {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", c.name, versions[c.name], strings.Join(checks[c.name], ", "))
 	}
+	b.WriteString("\nrclone's own suite of tests for its s3 backend: [rclone-suite.md](rclone-suite.md).\n")
 	return b.Bytes()
 }
 
 // versionColumn is what may differ from one machine to the next.
 var versionColumn = regexp.MustCompile(`(?m)^(\| [^|]+ \|) [^|]* (\| [^|]+ \|)$`)
 
-func compare(t *testing.T, got []byte) {
+// compareFile compares a file with what came out, or writes it. plain takes away
+// what may differ.
+func compareFile(t *testing.T, file string, got []byte, plain func([]byte) []byte) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(table, got, 0o644); err != nil {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	want, err := os.ReadFile(table)
+	want, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}
-	plain := func(b []byte) []byte { return versionColumn.ReplaceAll(b, []byte("$1 $2")) }
 	if !bytes.Equal(plain(got), plain(want)) {
-		t.Errorf("docs/clients.md is not what came out; make test-clients CLIENTFLAGS=-update writes it:\n%s", got)
+		t.Errorf("%s is not what came out; make test-clients CLIENTFLAGS=-update writes it:\n%s", filepath.Base(file), got)
 	}
 }
