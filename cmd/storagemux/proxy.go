@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/suaveplan/storagemux/internal/collector"
 	"github.com/suaveplan/storagemux/internal/proxy"
 	"github.com/suaveplan/storagemux/internal/proxy/configsource"
 	"github.com/suaveplan/storagemux/internal/proxy/s3"
@@ -28,6 +29,7 @@ var proxyCommand = command{
 }
 
 func runProxy(ctx context.Context, std stdio, args []string) error {
+	collector.Ease()
 	flags := newFlags("proxy")
 	source := configsource.Options{}
 	opts := proxy.Options{}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/suaveplan/storagemux/internal/collector"
 	"github.com/suaveplan/storagemux/internal/proxy/tracing"
 	"github.com/suaveplan/storagemux/internal/serve"
 	"github.com/suaveplan/storagemux/internal/version"
@@ -19,6 +20,7 @@ var serveCommand = command{
 }
 
 func runServe(ctx context.Context, std stdio, args []string) error {
+	collector.Ease()
 	flags := newFlags("serve")
 	opts := serve.Options{Out: std.out}
 	level := logFlag(flags)

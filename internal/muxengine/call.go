@@ -38,6 +38,8 @@ type call struct {
 	winner *member
 
 	attempts int
+	// first is the memory of a walk's first attempt.
+	first attempt
 	// failed are the members that failed in this call, absent those that
 	// hold nothing under the key.
 	failed, absent bitset
@@ -134,8 +136,7 @@ func (c *call) shape() executor {
 func (c *call) prepare() {
 	n := c.node
 	p := &c.pick
-	p.mode, p.members, p.core, p.rand = n.mode, n.members, n.core, n.mux.rand
-	p.op, p.key, p.sticky, p.hash = c.req.op, c.req.key, n.cfg.StickyHash, n.mux.opts.Hash
+	p.node, p.req = n, &c.req
 	p.set = n.reads
 	if c.req.op.needsSpace() {
 		p.set = n.writes

@@ -13,14 +13,14 @@ var stickyByKey = mode{
 
 func byKey(p *pick) int {
 	switch {
-	case p.op == opList:
+	case p.req.op == opList:
 		return inTurn(p)
-	case p.sticky == StickyRendezvous:
+	case p.node.cfg.StickyHash == StickyRendezvous:
 		return highestScore(p)
-	case p.hash != nil:
-		return fromHash(p, p.hash(p.key))
+	case p.node.mux.opts.Hash != nil:
+		return fromHash(p, p.node.mux.opts.Hash(p.req.key))
 	default:
-		return fromHash(p, fnv1a(p.key))
+		return fromHash(p, fnv1a(p.req.key))
 	}
 }
 
@@ -40,13 +40,13 @@ func fnv1a(key string) uint32 {
 // highestScore is rendezvous hashing: of the members not tried yet the one
 // whose own hash of the key is highest.
 func highestScore(p *pick) int {
-	key := xxhash.Sum64String(p.key)
+	key := xxhash.Sum64String(p.req.key)
 	best, bestScore := 0, uint64(0)
 	for at, i := range p.set.index {
 		if p.tried.has(i) {
 			continue
 		}
-		if score := mix(key ^ p.members[i].seed); score >= bestScore {
+		if score := mix(key ^ p.node.members[i].seed); score >= bestScore {
 			best, bestScore = at, score
 		}
 	}

@@ -17,7 +17,7 @@ var weighted = mode{
 func byWeight(p *pick) int {
 	for p.draws < len(p.set.index) {
 		p.draws++
-		if at := p.set.alias.draw(p.rand()); !p.tried.has(p.set.index[at]) {
+		if at := p.set.alias.draw(p.node.mux.rand()); !p.tried.has(p.set.index[at]) {
 			return at
 		}
 	}

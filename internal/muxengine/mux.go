@@ -163,7 +163,10 @@ func (m *Mux) List(ctx context.Context, opts storage.ListOptions) (storage.ListP
 	if pin != nil && err == nil {
 		pin.Member = rep.info.ServedBy
 	}
-	return rep.page, err
+	if err != nil {
+		return storage.ListPage{}, err
+	}
+	return *rep.page, nil
 }
 
 // Stat implements storage.Storage.

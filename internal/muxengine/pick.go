@@ -28,15 +28,9 @@ func newSet(m *mode, members []*member, index []uint8) set {
 
 // pick is the choice of one request. It allocates nothing and locks nothing.
 type pick struct {
-	mode    *mode
-	members []*member
-	set     set
-	op      operation
-	key     string
-	sticky  StickyHash
-	hash    func(string) uint32
-	rand    func() uint64
-	core    *core
+	node *node
+	req  *request
+	set  set
 
 	tries int
 	draws int
@@ -49,7 +43,7 @@ type pick struct {
 func (p *pick) turnOf() uint64 {
 	if !p.begun {
 		p.begun = true
-		p.turn = p.core.turns.Add(1) - 1
+		p.turn = p.node.core.turns.Add(1) - 1
 	}
 	return p.turn
 }
@@ -57,7 +51,7 @@ func (p *pick) turnOf() uint64 {
 // choose returns the index of the next member to try.
 func (p *pick) choose() (uint8, bool) {
 	for p.tries < len(p.set.index) {
-		i := p.set.index[p.mode.next(p)]
+		i := p.set.index[p.node.mode.next(p)]
 		p.tries++
 		if !p.tried.has(i) {
 			p.tried.add(i)

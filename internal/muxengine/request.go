@@ -84,7 +84,7 @@ type request struct {
 type reply struct {
 	obj    *storage.Object
 	info   storage.Info
-	page   storage.ListPage
+	page   *storage.ListPage
 	upload *uploadReply
 }
 
@@ -108,7 +108,9 @@ func (r *request) call(ctx context.Context, s storage.Storage, body storage.Body
 	case opStat:
 		rep.info, err = s.Stat(ctx, r.key, storage.StatOptions{Conditions: r.get.Conditions})
 	case opList:
-		rep.page, err = s.List(ctx, *r.list)
+		var page storage.ListPage
+		page, err = s.List(ctx, *r.list)
+		rep.page = &page
 	case opSet:
 		rep.info, err = s.SetStream(ctx, r.key, body, *r.set)
 	case opSetPartial:

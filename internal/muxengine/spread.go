@@ -87,9 +87,10 @@ func (c *call) mergeLists() (reply, error) {
 		if o.err != nil {
 			return reply{}, c.refusal(outcomes)
 		}
-		pages[i] = o.rep.page
+		pages[i] = *o.rep.page
 	}
-	return reply{page: mergePages(c.req.list.PageLimit(), pages)}, nil
+	merged := mergePages(c.req.list.PageLimit(), pages)
+	return reply{page: &merged}, nil
 }
 
 // setPartialWhereItIs changes the object on the member that holds it: a change

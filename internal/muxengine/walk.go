@@ -56,7 +56,11 @@ func (c *call) walkOn() (reply, error) {
 // be read.
 func (c *call) attempt(m *member, cl claim) (reply, error) {
 	c.attempts++
-	a := c.begin(m, cl, &c.req, c.attempts-1, c.attempts)
+	memory := &c.first
+	if memory.call != nil {
+		memory = &attempt{}
+	}
+	a := c.beginIn(memory, m, cl, &c.req, c.attempts-1, c.attempts)
 	rep, err := a.run()
 	switch {
 	case err != nil || rep.obj == nil:

@@ -166,8 +166,10 @@ func (e *Error) WithCause(err error) *Error {
 
 // CodeOf returns the code of the outermost Error in err's chain, or "".
 func CodeOf(err error) Code {
-	var e *Error
-	if errors.As(err, &e) {
+	if err == nil {
+		return ""
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
 	}
 	return ""

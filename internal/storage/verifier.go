@@ -23,6 +23,9 @@ type digest struct {
 
 // NewVerifier returns a Verifier for c, or nil if c is empty.
 func NewVerifier(c Checksums) *Verifier {
+	if c.isZero() {
+		return nil
+	}
 	var v Verifier
 	add := func(name string, want []byte, make func() hash.Hash) {
 		if want != nil {
@@ -35,9 +38,6 @@ func NewVerifier(c Checksums) *Verifier {
 	add("CRC-32", c.CRC32, func() hash.Hash { return crc32.NewIEEE() })
 	add("CRC-32C", c.CRC32C, func() hash.Hash { return crc32.New(crc32.MakeTable(crc32.Castagnoli)) })
 	add("CRC-64/NVME", c.CRC64NVME, func() hash.Hash { return crc64nvme.New() })
-	if len(v.digests) == 0 {
-		return nil
-	}
 	return &v
 }
 
