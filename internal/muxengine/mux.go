@@ -125,8 +125,17 @@ func (m *Mux) SetPartial(ctx context.Context, key string, offset int64, body sto
 	return m.write(ctx, m.node.Load(), &request{op: opSetPartial, key: key, offset: offset}, body)
 }
 
+// keptForOne is the longest body that is kept where there is one leaf, which is all
+// that it could be sent to again. A longer one is not worth the copy: a store that
+// does not want it says so before it is sent.
+const keptForOne = 1 << 20
+
 func (m *Mux) write(ctx context.Context, n *node, req *request, body storage.Body) (storage.Info, error) {
-	kept := newContent(body, m.opts.Spool)
+	spool := m.opts.Spool
+	if n.leaves == 1 && body.Size() > keptForOne {
+		spool = nil
+	}
+	kept := newContent(body, spool)
 	defer kept.close()
 	req.body = kept
 	rep, err := n.do(ctx, req, nil)
