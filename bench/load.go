@@ -140,7 +140,7 @@ func (w work) head(address, host string, conn int, body []byte) ([]byte, error) 
 	target := "/" + bucket + "/" + keyOf(w.size)
 	switch w.op {
 	case "PUT":
-		return signed(http.MethodPut, host, fmt.Sprintf("/%s/put-%d-%d", bucket, w.size, conn), "", nil, body, w.hashed)
+		return signed(http.MethodPut, host, fmt.Sprintf("/%s/put-%d-%d", bucket, conn, w.size), "", nil, body, w.hashed)
 	case "LIST":
 		return signed(http.MethodGet, host, "/"+bucket, "list-type=2&max-keys=1000&prefix=list%2F", nil, nil, false)
 	case "RANGE":

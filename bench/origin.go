@@ -32,7 +32,8 @@ func serveOrigin(kind, address string) error {
 	return server.ListenAndServe()
 }
 
-// light has an object of n bytes under the key o-n.
+// light has an object of n bytes under every key that ends in -n. Those called o-n
+// are in its listings, as far as programs want one before they ask for a key.
 type light struct{}
 
 func (light) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -49,6 +50,14 @@ func (light) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
 			panic(http.ErrAbortHandler)
 		}
+		return
+	}
+	switch r.URL.Path {
+	case "/":
+		_, _ = io.WriteString(w, `<ListAllMyBucketsResult><Buckets><Bucket><Name>`+bucket+`</Name></Bucket></Buckets></ListAllMyBucketsResult>`)
+		return
+	case "/" + bucket, "/" + bucket + "/":
+		_, _ = io.WriteString(w, lightListing)
 		return
 	}
 	size, err := strconv.ParseInt(r.URL.Path[strings.LastIndexByte(r.URL.Path, '-')+1:], 10, 64)
@@ -70,6 +79,14 @@ func (light) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		size -= n
 	}
 }
+
+var lightListing = func() string {
+	text := `<ListBucketResult><Name>` + bucket + `</Name><IsTruncated>false</IsTruncated>`
+	for _, size := range []int64{1 << 10, 64 << 10, 1 << 20, 8 << 20, 256 << 20} {
+		text += fmt.Sprintf(`<Contents><Key>%s</Key><Size>%d</Size><LastModified>2026-11-30T12:00:00.000Z</LastModified><ETag>&quot;d41d8cd98f00b204e9800998ecf8427e&quot;</ETag></Contents>`, keyOf(size), size)
+	}
+	return text + `</ListBucketResult>`
+}()
 
 var block = noise(256 << 10)
 

@@ -63,16 +63,20 @@ func (t sideBySide) markdown(b *strings.Builder) {
 					best = max(best, row.over(j, perSecond))
 				}
 			}
+			perGiB := "–"
+			if row.work.size > 0 && row.work.op != "HEAD" {
+				perGiB = fmt.Sprintf("%.2f", row.over(i, func(s *sample) float64 { return s.cpu.Seconds() / max(1, float64(s.bytes)) * (1 << 30) }))
+			}
 			bestText := "–"
 			if best > 0 {
 				bestText = fmt.Sprintf("%.2f", rate/best)
 			}
-			fmt.Fprintf(b, "| %s | %.0f | %.1f | %.2f | %.2f | %.3f | %.2f | %.0f | %.2f | %s |\n", p.name, rate,
+			fmt.Fprintf(b, "| %s | %.0f | %.1f | %.2f | %.2f | %.3f | %s | %.0f | %.2f | %s |\n", p.name, rate,
 				row.over(i, func(s *sample) float64 { return float64(s.bytes) / s.took.Seconds() / 1e6 }),
 				row.over(i, func(s *sample) float64 { return float64(s.latency.quantile(0.5).Microseconds()) / 1e3 }),
 				row.over(i, func(s *sample) float64 { return float64(s.latency.quantile(0.99).Microseconds()) / 1e3 }),
 				row.over(i, perCPU),
-				row.over(i, func(s *sample) float64 { return s.cpu.Seconds() / max(1, float64(s.bytes)) * (1 << 30) }),
+				perGiB,
 				row.over(i, func(s *sample) float64 { return float64(s.memory) / (1 << 20) }),
 				rate/direct, bestText)
 		}
@@ -89,6 +93,7 @@ func (r *report) markdown(run *bench) string {
 		fmt.Fprintf(&b, "| %s | %s |\n", v[0], output(v[1], v[2:]...))
 	}
 	b.WriteString("\n")
+	b.WriteString(r.targets())
 	for _, t := range r.tables {
 		t.markdown(&b)
 	}
