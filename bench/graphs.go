@@ -89,6 +89,10 @@ func (b *bench) deaths(ctx context.Context) error {
 		}
 		g.series = append(g.series, f, d)
 		g.figures = append(g.figures, fmt.Sprintf("%s: of %d requests %d failed, %d took longer than one timeout (2 s)", way.name, all, bad, late))
+		what := "death of a backend, " + way.name + ": "
+		b.report.targets = append(b.report.targets,
+			target{what: what + "requests delayed beyond one timeout, %", want: 0.1, atMost: true, got: 100 * float64(late) / float64(all)},
+			target{what: what + "GETs failed", want: 0, atMost: true, got: float64(bad)})
 	}
 	b.report.graphs = append(b.report.graphs, g)
 	return nil
@@ -163,8 +167,8 @@ func (b *bench) fanOutCost(ctx context.Context) error {
 func (b *bench) slowMirror(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	g := graph{name: "slow", title: "p99 as one mirror of three slows down", x: "delay of one member (ms); the last is a stall", y: "ms", logX: true,
-		text: "GET of 64 KiB, PUT of 1 MiB, 4 connections. A member that is too slow is dropped from a write, and asked for a trial now and then."}
+	g := graph{name: "slow", title: "p99 as one mirror of three slows down", x: "delay of every 32 KiB to one member (ms); the last is a stall", y: "ms", logX: true,
+		text: "GET of 64 KiB, PUT of 1 MiB, 4 connections. A member under 64 KiB/s is dropped from a write, and is sent one on trial now and then."}
 	stores, links, err := b.behind(ctx, "light", 3)
 	if err != nil {
 		return err
@@ -173,26 +177,44 @@ func (b *bench) slowMirror(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p99 := func(w work, now weather) (float64, error) {
+		links[2].set(now)
+		defer links[2].set(weather{})
+		ignore := func(time.Time, time.Duration, bool) {}
+		// What comes before the member is dropped the first time is not counted.
+		if _, err := load(ctx, w, mux.address, mux.host, 4*time.Second, ignore); err != nil {
+			return 0, err
+		}
+		s, err := load(ctx, w, mux.address, mux.host, 3*b.during, ignore)
+		if err != nil {
+			return 0, err
+		}
+		return float64(s.latency.quantile(0.99).Microseconds()) / 1e3, nil
+	}
 	for _, w := range []work{{op: "GET", size: 64 << 10, conns: 4}, {op: "PUT", size: 1 << 20, conns: 4}} {
+		healthy, err := p99(w, weather{})
+		if err != nil {
+			return err
+		}
 		s := series{name: w.op}
 		for _, ms := range []int{1, 10, 100, 1000, 10000} {
-			weatherNow := weather{delay: time.Duration(ms) * time.Millisecond}
+			now := weather{delay: time.Duration(ms) * time.Millisecond}
 			if ms == 10000 {
-				weatherNow = weather{hang: true}
+				now = weather{hang: true}
 			}
-			links[2].set(weatherNow)
-			// What comes before the member is dropped the first time is not counted.
-			if _, err := load(ctx, w, mux.address, mux.host, 4*time.Second, func(time.Time, time.Duration, bool) {}); err != nil {
-				return err
-			}
-			one, err := load(ctx, w, mux.address, mux.host, 2*b.during, func(time.Time, time.Duration, bool) {})
+			got, err := p99(w, now)
 			if err != nil {
 				return err
 			}
-			s.add(float64(ms), float64(one.latency.quantile(0.99).Microseconds())/1e3)
-			links[2].set(weather{})
+			s.add(float64(ms), got)
+		}
+		slow, err := p99(w, weather{rate: 1 << 10})
+		if err != nil {
+			return err
 		}
 		g.series = append(g.series, s)
+		g.figures = append(g.figures, fmt.Sprintf("%s: p99 %.1f ms with all members well", w, healthy), fmt.Sprintf("%s: p99 %.1f ms with one at 1 KiB/s, once it was dropped", w, slow))
+		b.report.targets = append(b.report.targets, target{what: g.title + ": " + w.String() + ", one member at 1 KiB/s to none", want: 1.1, atMost: true, got: slow / healthy})
 	}
 	b.report.graphs = append(b.report.graphs, g)
 	return nil
@@ -230,7 +252,9 @@ func (b *bench) memory(ctx context.Context) error {
 			return err
 		}
 		s.add(float64(n), float64(peak)/(1<<20))
-		g.figures = append(g.figures, fmt.Sprintf("%d at a time: %d MiB", n, peak>>20))
+		if size == 1<<30 && n == 64 {
+			b.report.targets = append(b.report.targets, target{what: "64 PUTs of 1 GiB at a time to three members: resident MiB", want: 256, atMost: true, got: float64(peak >> 20)})
+		}
 	}
 	g.series = append(g.series, s)
 	b.report.graphs = append(b.report.graphs, g)

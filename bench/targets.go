@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -60,6 +61,9 @@ func (t sideBySide) of(row workRow, figure func(*sample) float64) float64 {
 func (t sideBySide) targets() (list []target) {
 	proxies := []string{"nginx", "haproxy"}
 	add := func(row workRow, versus string, throughput, cpu float64, names ...string) {
+		if !slices.ContainsFunc(t.paths, func(p *path) bool { return slices.Contains(names, p.name) }) {
+			return
+		}
 		where := fmt.Sprintf("%s: %s, against %s", strings.ToLower(t.title), row.work, versus)
 		list = append(list, target{what: where + ", requests/s", want: throughput,
 			got: t.of(row, perSecond) / t.best(row, perSecond, more, names...)})
@@ -68,8 +72,20 @@ func (t sideBySide) targets() (list []target) {
 				got: t.of(row, perCPU) / t.best(row, perCPU, less, names...)})
 		}
 	}
+	p50 := func(row workRow, path int) float64 {
+		return row.over(path, func(s *sample) float64 { return s.latency.quantile(0.5).Seconds() * 1e3 })
+	}
+	last := len(t.paths) - 1
 	for _, row := range t.rows {
 		w := row.work
+		switch {
+		case w.rate > 0:
+			list = append(list, target{what: strings.ToLower(t.title) + ": " + w.String() + ", p50 more than direct, ms", want: 0.5, atMost: true, got: p50(row, last) - p50(row, 0)})
+		case w.op == "RANGE" || w.op == "LIST":
+			list = append(list, target{what: strings.ToLower(t.title) + ": " + w.String() + ", p50 of direct less 0.3 ms", want: 1.2, atMost: true, got: (p50(row, last) - 0.3) / p50(row, 0)})
+		case t.paths[0].name == "one member":
+			list = append(list, target{what: strings.ToLower(t.title) + ": " + w.String() + ", p50 of three to that of one", want: 1.15, atMost: true, got: p50(row, 1) / p50(row, 0)})
+		}
 		if w.conns != 16 || w.rate > 0 {
 			continue
 		}
@@ -92,12 +108,16 @@ func (t sideBySide) targets() (list []target) {
 	return list
 }
 
-func (r *report) targets() string {
+// judged is the table of all targets.
+func (r *report) judged() string {
 	var b strings.Builder
 	for _, t := range r.tables {
 		for _, one := range t.targets() {
 			b.WriteString(one.line())
 		}
+	}
+	for _, one := range r.targets {
+		b.WriteString(one.line())
 	}
 	if b.Len() == 0 {
 		return ""

@@ -25,7 +25,7 @@ var mutants = []mutant{
 		"if rest>>32 < t.keep[slot] {", "if rest>>32 < aliasOne {",
 		"TestWeightedDistributesByWeightUnderSeveralSeeds"},
 	{"sticky-by-key", "mode_sticky.go", "keys take turns",
-		"return fromHash(p, fnv1a(p.key))", "return inTurn(p)",
+		"return fromHash(p, fnv1a(p.req.key))", "return inTurn(p)",
 		"TestStickyKeyStaysWithItsBackend"},
 	{"shield", "fanout.go", "a mirror's success is enough",
 		"case c.node.mode.originDecides && (won == nil || won.m.index != 0):", "case c.node.mode.originDecides && won == nil:",
