@@ -232,6 +232,21 @@ func (a *attempt) tooSlow() bool {
 	return false
 }
 
+// heldUpOthers reports whether err is that of a member which, in a fan-out, took a
+// body and then did not answer: what it took may be in the buffers of a network that
+// is slow.
+func (a *attempt) heldUpOthers(err error) bool {
+	if !a.req.op.carriesBody() || !errors.Is(err, storage.ErrBackendTimeout) {
+		return false
+	}
+	for ; a != nil; a = a.call.parent {
+		if a.call.shape() == fanOut {
+			return true
+		}
+	}
+	return false
+}
+
 // drain and lose end the attempt from outside.
 func (a *attempt) drain() {
 	if !a.apart {
@@ -315,7 +330,7 @@ func (a *attempt) judge(err error) {
 		st.forget(a.claim)
 		return
 	}
-	if a.tooSlow() {
+	if a.tooSlow() || a.heldUpOthers(err) {
 		// Being alive is not enough to be given bytes again.
 		st.failed(&st.space, a.claim.space, err)
 	}

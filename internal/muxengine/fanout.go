@@ -142,6 +142,7 @@ func (c *call) partial(failed []outcome) error {
 const (
 	slowRate   = 64 << 10
 	slowTime   = 2 * time.Second
+	trialTime  = slowTime / 8
 	slowLag    = 128 << 10
 	fanOutRing = 1 << 20
 )

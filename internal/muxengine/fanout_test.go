@@ -114,6 +114,60 @@ func TestMemberThatWasTooSlowGetsOneTrialWriteAtATime(t *testing.T) {
 	})
 }
 
+func TestATrialWriteDoesNotWaitForAMemberThatIsStillTooSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2, inMode(ModeMirror))
+		data := strings.Repeat("x", 1<<20)
+		r.stores[1].at(1 << 10)
+		for i, limit := range []time.Duration{3 * time.Second, 600 * time.Millisecond, 600 * time.Millisecond} {
+			began := time.Now()
+			if _, err := r.SetStream(t.Context(), "k", once(data), storage.SetOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took > limit {
+				t.Errorf("write %d took %s", i, took)
+			}
+			wantCounts(t, r.stores, "set", i+1, i+1)
+			time.Sleep(time.Hour)
+		}
+		r.stores[1].at(100 << 10)
+		if _, err := r.SetStream(t.Context(), "k", once(data), storage.SetOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if r.stores[1].content("k") != data || r.member("b").WritesDown {
+			t.Fatal("a member that keeps the pace again did not pass its trial")
+		}
+	})
+}
+
+func TestMemberThatTakesBodiesAndDoesNotAnswerIsTriedEverMoreSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2, inMode(ModeMirror), withTimeout(time.Second))
+		r.stores[1].readBody = func(ctx context.Context, rd io.Reader) ([]byte, error) {
+			_, _ = io.Copy(io.Discard, rd)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		var slow []time.Duration
+		for began := time.Now(); time.Since(began) < 5*time.Minute; time.Sleep(100 * time.Millisecond) {
+			at := time.Now()
+			r.mustPut("k", "x")
+			if time.Since(at) > 0 {
+				slow = append(slow, at.Sub(began))
+			}
+		}
+		if len(slow) > 10 {
+			t.Errorf("writes at %v waited for the member", slow)
+		}
+		r.stores[1].readBody = nil
+		time.Sleep(2 * time.Minute)
+		r.mustPut("k", "y")
+		if r.stores[1].content("k") != "y" || r.member("b").WritesDown {
+			t.Error("a member that answers again did not pass its trial")
+		}
+	})
+}
+
 func TestSteadyMemberIsNotTooSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 2, inMode(ModeMirror))

@@ -23,6 +23,9 @@ type pacer struct {
 // paced is one member's progress as the pacer saw it last.
 type paced struct {
 	attempt *attempt
+	// patience is how long it may be slow. A member on trial was too slow before:
+	// writes that try it are not to wait for it as those did.
+	patience time.Duration
 	// busy is the time that the member had spent on what it was given,
 	// taken the bytes that it had been given.
 	busy, taken int64
@@ -83,9 +86,13 @@ func (p *pacer) begun(a *attempt) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.attempts = append(p.attempts, &paced{attempt: a})
+	one := &paced{attempt: a, patience: slowTime}
+	if a.claim.space.probe {
+		one.patience = trialTime
+	}
+	p.attempts = append(p.attempts, one)
 	if p.timer == nil && !p.stopped {
-		p.timer = time.AfterFunc(slowTime/8, p.look)
+		p.timer = time.AfterFunc(trialTime, p.look)
 	}
 }
 
@@ -105,14 +112,14 @@ func (p *pacer) look() {
 			continue
 		case lead-taken < slowLag:
 			// It holds nobody up.
-		case busy-one.busy < int64(slowTime):
+		case busy-one.busy < int64(one.patience):
 			continue
 		case slow:
 			a.dropSlow()
 		}
 		one.busy, one.taken = busy, taken
 	}
-	p.timer.Reset(slowTime / 8)
+	p.timer.Reset(trialTime)
 }
 
 // lead is how far the foremost member has read; one that has read it all is far
