@@ -215,6 +215,11 @@ type Capabilities struct {
 	// +optional
 	OrderedList bool `json:"orderedList"`
 
+	// tagging: tags of objects are kept.
+	//
+	// +optional
+	Tagging bool `json:"tagging"`
+
 	// identity says how far an object's ETag identifies its bytes: native, stored or weak.
 	//
 	// +optional

@@ -70,12 +70,14 @@ func (c *candidate) nest(text string, depth int) {
 }
 
 // Capabilities implements storage.Storage. A candidate that leads nowhere takes
-// nothing away.
+// nothing away. Tags are no part of what a ladder does.
 func (c *candidate) Capabilities() storage.Capabilities {
-	if c.refused != nil {
-		return storage.AllCapabilities()
+	caps := storage.AllCapabilities()
+	if c.refused == nil {
+		caps = c.target.Storage.Capabilities()
 	}
-	return c.target.Storage.Capabilities()
+	caps.Tagging = false
+	return caps
 }
 
 // check asks whether the candidate would serve requests.
@@ -195,6 +197,7 @@ func (c *candidate) Stat(ctx context.Context, key string, opts storage.StatOptio
 // SetStream implements storage.Storage.
 func (c *candidate) SetStream(ctx context.Context, key string, body storage.Body, opts storage.SetOptions) (info storage.Info, err error) {
 	err = c.ask(ctx, func(ctx context.Context) error {
+		opts.CopyOf = nil // the candidate knows that object by another key
 		info, err = c.target.Storage.SetStream(ctx, c.key(key), body, opts)
 		return err
 	})

@@ -9,6 +9,7 @@ const (
 	CapabilityConditionalWrite = "conditionalWrite"
 	CapabilityNativeMultipart  = "nativeMultipart"
 	CapabilityOrderedList      = "orderedList"
+	CapabilityTagging          = "tagging"
 
 	CapabilityIdentityNative = "identity=native"
 	CapabilityIdentityStored = "identity=stored"

@@ -36,6 +36,9 @@ type attempt struct {
 	expired, drained, lost atomic.Bool
 	// sentAll: the member has read the body to its end.
 	sentAll atomic.Bool
+	// copying: the member copies inside itself, and the end of that may be
+	// missed.
+	copying atomic.Bool
 	// slow: the member was dropped from a fan-out.
 	slow atomic.Bool
 	pace pace
@@ -149,6 +152,9 @@ func (a *attempt) invoke() (reply, error) {
 
 // send makes the request of the leaf.
 func (a *attempt) send(body storage.Body) (reply, error) {
+	if rep, done, err := a.copyInside(); done {
+		return rep, err
+	}
 	if a.req.upload != nil {
 		return a.callUpload(a.ctx, body)
 	}
@@ -311,7 +317,9 @@ func (a *attempt) ambiguous(err error) bool {
 }
 
 // sent reports whether the member has got all that the request brings.
-func (a *attempt) sent() bool { return a.sentAll.Load() || a.req.op == opCompleteUpload }
+func (a *attempt) sent() bool {
+	return a.sentAll.Load() || a.copying.Load() || a.req.op == opCompleteUpload
+}
 
 // bodyFailed returns the error that the body of the request ended with, if it
 // was not the member that failed.
@@ -382,11 +390,18 @@ type sentBody struct {
 }
 
 func (b *sentBody) Open() (io.ReadCloser, error) {
+	// Behind the content there may be a store as well, which is slow to answer.
+	a := b.attempt
+	a.pause()
+	asked := a.call.node.mux.now()
+	a.asks(asked)
 	r, err := b.Body.Open()
+	a.takes(0, a.call.node.mux.now()-asked, false)
+	a.moved()
 	if err != nil {
 		return nil, err
 	}
-	return &sentReader{ReadCloser: r, attempt: b.attempt, left: b.Size()}, nil
+	return &sentReader{ReadCloser: r, attempt: a, left: b.Size()}, nil
 }
 
 type sentReader struct {

@@ -116,7 +116,11 @@ func (m *Mux) GetStream(ctx context.Context, key string, opts storage.GetOptions
 func (m *Mux) SetStream(ctx context.Context, key string, body storage.Body, opts storage.SetOptions) (storage.Info, error) {
 	n := m.node.Load()
 	req := &request{op: opSet, key: key, set: &opts}
+	if err := n.refuseTags(req.op, req.set); err != nil {
+		return storage.Info{}, err
+	}
 	m.giveVersion(n, req)
+	req.nameSource(n)
 	return m.write(ctx, n, req, body)
 }
 

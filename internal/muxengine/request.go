@@ -19,6 +19,8 @@ const (
 	opDelete
 	// opResume goes on with a body at an offset, if the object is the same.
 	opResume
+	opGetTags
+	opSetTags
 	opCreateUpload
 	opListUploads
 	opUploadPart
@@ -31,12 +33,16 @@ func (o operation) carriesBody() bool { return o == opSet || o == opSetPartial |
 
 // changes says that success changes what readers see.
 func (o operation) changes() bool {
-	return o == opSet || o == opSetPartial || o == opDelete || o == opCompleteUpload
+	return o == opSet || o == opSetPartial || o == opDelete || o == opSetTags || o == opCompleteUpload
 }
 
 func (o operation) writes() bool {
 	return o.changes() || o == opCreateUpload || o == opUploadPart || o == opAbortUpload
 }
+
+// changesWhatIsThere says that the object that is changed is kept otherwise, so
+// that it is looked for where a key may be anywhere.
+func (o operation) changesWhatIsThere() bool { return o == opSetPartial || o == opSetTags }
 
 // needsSpace says that a store without space for more is no use.
 func (o operation) needsSpace() bool { return o.carriesBody() || o == opCreateUpload }
@@ -48,11 +54,11 @@ func (o operation) continues() bool { return o >= opUploadPart }
 // those of spans.
 var (
 	names = [...]string{
-		"GetStream", "Stat", "List", "SetStream", "SetPartial", "Delete", "GetStream",
+		"GetStream", "Stat", "List", "SetStream", "SetPartial", "Delete", "GetStream", "GetTags", "SetTags",
 		"CreateUpload", "ListUploads", "UploadPart", "CompleteUpload", "AbortUpload", "ListParts",
 	}
 	traced = [...]string{
-		"getStream", "stat", "list", "setStream", "setPartial", "delete", "getStream",
+		"getStream", "stat", "list", "setStream", "setPartial", "delete", "getStream", "getTags", "setTags",
 		"createUpload", "listUploads", "uploadPart", "completeUpload", "abortUpload", "listParts",
 	}
 )
@@ -69,12 +75,14 @@ type request struct {
 	set    *storage.SetOptions
 	list   *storage.ListOptions
 	offset int64
+	tags   map[string]string
 	body   storage.Body
 	// version is what set carries as the object's version, "" for none.
 	version string
 	// pin is the path of the leaf that a listing began with.
 	pin string
-	// same is the object that opResume must find.
+	// same is the object that opResume must find, or of which set.CopyOf says
+	// that it is written.
 	same *identityOf
 	// upload is what requests about uploads need besides.
 	upload *uploadRequest
@@ -85,6 +93,7 @@ type reply struct {
 	obj    *storage.Object
 	info   storage.Info
 	page   *storage.ListPage
+	tags   map[string]string
 	upload *uploadReply
 }
 
@@ -117,6 +126,10 @@ func (r *request) call(ctx context.Context, s storage.Storage, body storage.Body
 		rep.info, err = s.SetPartial(ctx, r.key, r.offset, body)
 	case opDelete:
 		err = storage.DeleteIf(ctx, s, r.key, r.get.Conditions)
+	case opGetTags:
+		rep.tags, err = storage.GetTags(ctx, s, r.key)
+	case opSetTags:
+		err = storage.SetTags(ctx, s, r.key, r.tags)
 	case opResume:
 		rep.obj, err = resume(ctx, s, r)
 	}

@@ -19,10 +19,10 @@ func (c *call) executeSpread() (reply, error) {
 		return reply{}, c.deleteEverywhere()
 	case c.req.op == opList:
 		return c.mergeLists()
-	case c.req.op == opSetPartial && c.node.mode.write == fanOut:
-		return c.setPartialOfAllCopies()
-	case c.req.op == opSetPartial:
-		return c.setPartialWhereItIs()
+	case c.req.op.changesWhatIsThere() && c.node.mode.write == fanOut:
+		return c.changeAllCopies()
+	case c.req.op.changesWhatIsThere():
+		return c.changeWhereItIs()
 	}
 	rep, err := c.byMode()
 	if err == nil && c.req.op == opSet {
@@ -93,9 +93,9 @@ func (c *call) mergeLists() (reply, error) {
 	return reply{page: &merged}, nil
 }
 
-// setPartialWhereItIs changes the object on the member that holds it: a change
-// made elsewhere would leave two halves.
-func (c *call) setPartialWhereItIs() (reply, error) {
+// changeWhereItIs changes the object on the member that holds it: a change made
+// elsewhere would leave two halves.
+func (c *call) changeWhereItIs() (reply, error) {
 	look := &call{node: c.node, ctx: c.ctx, req: request{op: opStat, key: c.req.key}}
 	_, err := look.byMode()
 	switch {
@@ -108,16 +108,16 @@ func (c *call) setPartialWhereItIs() (reply, error) {
 	switch {
 	case out.err == nil || storage.Classify(out.err) != storage.ClassTransient:
 		return out.rep, out.err
-	case outcomeOf(out.err) == storage.OutcomeUnknown:
+	case outcomeOf(out.err) == storage.OutcomeUnknown && c.req.op == opSetPartial:
 		return reply{}, c.unknown(out.err)
 	}
 	c.last = out.err
 	return reply{}, c.allDown("the backend that holds the key cannot be written to")
 }
 
-// setPartialOfAllCopies changes the object on every member that holds it, where
-// writes go to all.
-func (c *call) setPartialOfAllCopies() (reply, error) {
+// changeAllCopies changes the object on every member that holds it, where writes
+// go to all.
+func (c *call) changeAllCopies() (reply, error) {
 	c.prepare()
 	takers := c.everyone()
 	look := &call{node: c.node, ctx: c.ctx}

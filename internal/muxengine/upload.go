@@ -41,6 +41,9 @@ func (m *Mux) CreateUpload(ctx context.Context, key string, opts storage.SetOpti
 		return "", err
 	}
 	req := &request{op: opCreateUpload, key: key, set: &opts, upload: &uploadRequest{}}
+	if err := n.refuseTags(req.op, req.set); err != nil {
+		return "", err
+	}
 	m.giveVersion(n, req)
 	rep, err := n.do(ctx, req, nil)
 	if err != nil {
@@ -61,9 +64,9 @@ func (m *Mux) UploadPart(ctx context.Context, key, upload string, number int, bo
 	n := m.node.Load()
 	kept := newContent(body, m.opts.Spool)
 	defer kept.close()
-	rep, err := n.continueUpload(ctx, upload, &request{
-		op: opUploadPart, key: key, set: &opts, body: kept, upload: &uploadRequest{number: number},
-	})
+	req := &request{op: opUploadPart, key: key, set: &opts, body: kept, upload: &uploadRequest{number: number}}
+	req.nameSource(n)
+	rep, err := n.continueUpload(ctx, upload, req)
 	if err != nil {
 		return storage.Part{}, err
 	}

@@ -13,6 +13,7 @@ type nothing struct{}
 var (
 	_ storage.Storage   = nothing{}
 	_ storage.Multipart = nothing{}
+	_ storage.Tagger    = nothing{}
 )
 
 func (nothing) down(op string) error {
@@ -62,5 +63,11 @@ func (n nothing) ListParts(context.Context, string, string, int, int) ([]storage
 func (n nothing) ListUploads(context.Context, storage.ListUploadsOptions) (storage.UploadPage, error) {
 	return storage.UploadPage{}, n.down("ListUploads")
 }
+
+func (n nothing) GetTags(context.Context, string) (map[string]string, error) {
+	return nil, n.down("GetTags")
+}
+
+func (n nothing) SetTags(context.Context, string, map[string]string) error { return n.down("SetTags") }
 
 func (nothing) Capabilities() storage.Capabilities { return storage.AllCapabilities() }

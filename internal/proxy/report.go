@@ -167,6 +167,7 @@ func wireCapabilities(c storage.Capabilities) []string {
 		{muxconfig.CapabilityConditionalWrite, c.ConditionalWrite},
 		{muxconfig.CapabilityNativeMultipart, c.Multipart},
 		{muxconfig.CapabilityOrderedList, c.ListOrdered},
+		{muxconfig.CapabilityTagging, c.Tagging},
 		{muxconfig.CapabilityIdentityNative, c.Identity == storage.IdentityNative},
 		{muxconfig.CapabilityIdentityStored, c.Identity == storage.IdentityStored},
 		{muxconfig.CapabilityIdentityWeak, c.Identity == storage.IdentityWeak},

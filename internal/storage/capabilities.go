@@ -23,6 +23,7 @@ type Capabilities struct {
 	ConditionalWrite bool     `json:"conditionalWrite"`
 	Multipart        bool     `json:"multipart"`
 	ListOrdered      bool     `json:"listOrdered"`
+	Tagging          bool     `json:"tagging"`
 	Identity         Identity `json:"identity"`
 }
 
@@ -30,7 +31,7 @@ type Capabilities struct {
 func AllCapabilities() Capabilities {
 	return Capabilities{
 		Range: true, PartialWrite: true, Metadata: true, ConditionalWrite: true,
-		Multipart: true, ListOrdered: true, Identity: IdentityNative,
+		Multipart: true, ListOrdered: true, Tagging: true, Identity: IdentityNative,
 	}
 }
 
@@ -42,6 +43,7 @@ func (c Capabilities) Weakest(o Capabilities) Capabilities {
 	c.ConditionalWrite = c.ConditionalWrite && o.ConditionalWrite
 	c.Multipart = c.Multipart && o.Multipart
 	c.ListOrdered = c.ListOrdered && o.ListOrdered
+	c.Tagging = c.Tagging && o.Tagging
 	if c.Identity.rank() < o.Identity.rank() {
 		c.Identity = o.Identity
 	}

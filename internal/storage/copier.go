@@ -19,11 +19,15 @@ type Copier interface {
 type CopyOptions struct {
 	// Source holds the conditions on the object that is copied.
 	Source Conditions
-	// Replace says that Headers and Metadata are the copy's. Without it the
-	// copy has those of its source, the version of a mux included.
+	// Same, if set, must accept the object that is copied, else the copy is
+	// PRECONDITION_FAILED.
+	Same func(Info) bool
+	// Replace says that Headers, Metadata and Tags are the copy's. Without it
+	// the copy has those of its source, the version of a mux included.
 	Replace  bool
 	Headers  Headers
 	Metadata map[string]string
+	Tags     map[string]string
 	// Conditions must hold of what is under the key of the copy, as in
 	// SetOptions.
 	Conditions Conditions
@@ -31,8 +35,19 @@ type CopyOptions struct {
 
 // CopyPartOptions say what UploadPartCopy copies.
 type CopyPartOptions struct {
-	// Source holds the conditions on the object that is copied.
+	// Source and Same are as in CopyOptions.
 	Source Conditions
+	Same   func(Info) bool
 	// Range is the part of it to copy; nil is all of it.
+	Range *Range
+}
+
+// CopyOf names the content of a stored object, or of a part of it.
+type CopyOf struct {
+	// Source is the object, as the store that is to write the copy described
+	// it: it is copied only where its version, or else its size and its strong
+	// entity tag, are these.
+	Source Info
+	// Range is the part of it; nil is all of it.
 	Range *Range
 }

@@ -62,6 +62,8 @@ type Info struct {
 	Metadata map[string]string
 	// Checksums of the whole content, where the store keeps them.
 	Checksums Checksums
+	// TagCount is the number of the object's tags. It may be 0 in listings.
+	TagCount int
 	// ServedBy is the path of the member that answered, e.g. mirrors/eu. A
 	// mux fills it in; stores leave it empty.
 	ServedBy string
@@ -110,6 +112,9 @@ type SetOptions struct {
 	// Capabilities.Metadata keeps at most the content type.
 	Headers  Headers
 	Metadata map[string]string
+	// Tags are stored with the object; see Tagger. UNSUPPORTED where
+	// Capabilities.Tagging is false.
+	Tags map[string]string
 	// Checksums of the content that are known before it is read. A store
 	// that can have them verified by its server passes them on.
 	Checksums Checksums
@@ -117,6 +122,10 @@ type SetOptions struct {
 	// IfMatch and IfNoneMatch have a meaning for writes. UNSUPPORTED where
 	// Capabilities.ConditionalWrite is false.
 	Conditions Conditions
+	// CopyOf, if set, says that the body is the content of another object. A
+	// mux then has members that hold that very object copy it inside
+	// themselves; all others read the body. Stores take no notice.
+	CopyOf *CopyOf
 }
 
 // ListOptions select a page of a listing.

@@ -140,6 +140,7 @@ func capabilities(reports []*muxconfig.MemberReport) *v1alpha1.Capabilities {
 		weakest.ConditionalWrite = weakest.ConditionalWrite && c.ConditionalWrite
 		weakest.NativeMultipart = weakest.NativeMultipart && c.NativeMultipart
 		weakest.OrderedList = weakest.OrderedList && c.OrderedList
+		weakest.Tagging = weakest.Tagging && c.Tagging
 		if slices.Index(identities, c.Identity) > slices.Index(identities, weakest.Identity) {
 			weakest.Identity = c.Identity
 		}
@@ -159,6 +160,7 @@ func parseCapabilities(names []string) v1alpha1.Capabilities {
 		ConditionalWrite: has(muxconfig.CapabilityConditionalWrite),
 		NativeMultipart:  has(muxconfig.CapabilityNativeMultipart),
 		OrderedList:      has(muxconfig.CapabilityOrderedList),
+		Tagging:          has(muxconfig.CapabilityTagging),
 		Identity:         v1alpha1.IdentityWeak,
 	}
 	switch {

@@ -39,6 +39,9 @@ func (s *Storage) SetStream(ctx context.Context, key string, body storage.Body, 
 	if err := s.named(op, key); err != nil {
 		return storage.Info{}, err
 	}
+	if err := storage.RefuseTags(op, opts.Tags); err != nil {
+		return storage.Info{}, err
+	}
 	r, err := storage.OpenBody(ctx, op, body, opts.Checksums)
 	if err != nil {
 		return storage.Info{}, err

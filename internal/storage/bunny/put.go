@@ -27,6 +27,9 @@ func (s *Storage) SetStream(ctx context.Context, key string, body storage.Body, 
 	if !opts.Conditions.IsZero() {
 		return storage.Info{}, storage.Errorf(storage.CodeUnsupported, op, "storage zones know no conditions of writes")
 	}
+	if err := storage.RefuseTags(op, opts.Tags); err != nil {
+		return storage.Info{}, err
+	}
 	r, err := storage.OpenBody(ctx, op, body, opts.Checksums)
 	if err != nil {
 		return storage.Info{}, err

@@ -32,6 +32,7 @@ var (
 	_ storage.Storage   = (*Storage)(nil)
 	_ storage.Multipart = (*Storage)(nil)
 	_ storage.Checker   = (*Storage)(nil)
+	_ storage.Tagger    = (*Storage)(nil)
 	_ io.Closer         = (*Storage)(nil)
 )
 
@@ -63,7 +64,7 @@ func newStorage(path string) *Storage {
 func (s *Storage) Close() error { return s.volume.close() }
 
 // Capabilities implements storage.Storage. Without extended attributes there
-// is no metadata and no strong entity tag, hence no conditional write. Until the
+// are no metadata, tags and strong entity tags, hence no conditional write. Until the
 // folder was first opened they are assumed.
 //
 // Identity is stored and not native: what somebody else put into the folder has
@@ -74,7 +75,7 @@ func (s *Storage) Capabilities() storage.Capabilities {
 	s.volume.mu.Unlock()
 	c := storage.Capabilities{
 		Range: true, PartialWrite: true, ListOrdered: true,
-		Metadata: attributes, ConditionalWrite: attributes, Identity: storage.IdentityWeak,
+		Metadata: attributes, ConditionalWrite: attributes, Tagging: attributes, Identity: storage.IdentityWeak,
 	}
 	if attributes {
 		c.Identity = storage.IdentityStored

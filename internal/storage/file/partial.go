@@ -93,8 +93,12 @@ func (s *Storage) patch(ctx context.Context, root *os.Root, key string, offset i
 	}
 	defer tmp.discard()
 	var before os.FileInfo
+	var tags map[string]string
 	if old != nil {
 		defer old.Close()
+		if _, tags, err = describeTagged(key, old, attributes); err != nil {
+			return storage.Info{}, err
+		}
 		if before, err = old.Stat(); err != nil {
 			return storage.Info{}, err
 		}
@@ -118,7 +122,7 @@ func (s *Storage) patch(ctx context.Context, root *os.Root, key string, offset i
 	info.ETag, info.Checksums = "rnd-"+rand.Text(), storage.Checksums{}
 	info.Metadata = maps.Clone(info.Metadata)
 	delete(info.Metadata, storage.VersionMetadata)
-	return tmp.commit(ctx, op, key, info, attributes, true, func() error {
+	return tmp.commit(ctx, op, key, info, tags, attributes, true, func() error {
 		now, _, err := lookUp(root, l, key, false)
 		if err != nil {
 			return err
@@ -136,6 +140,9 @@ func (s *Storage) patch(ctx context.Context, root *os.Root, key string, offset i
 		}
 		if before == nil || !os.SameFile(before, after) || before.Size() != after.Size() || !before.ModTime().Equal(after.ModTime()) {
 			return errChanged
+		}
+		if _, since, err := describeTagged(key, now, attributes); err != nil || !maps.Equal(since, tags) {
+			return errors.Join(err, errChanged)
 		}
 		return nil
 	})

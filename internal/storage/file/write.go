@@ -43,6 +43,11 @@ func (s *Storage) SetStream(ctx context.Context, key string, body storage.Body, 
 			return storage.Info{}, wrap(err, op, "checking the conditions on %q", key) // spares the reading of the body; commit decides
 		}
 	}
+	if !attributes {
+		if err := storage.RefuseTags(op, opts.Tags); err != nil {
+			return storage.Info{}, err
+		}
+	}
 	r, err := storage.OpenBody(ctx, op, body, opts.Checksums)
 	if err != nil {
 		return storage.Info{}, err
@@ -65,7 +70,7 @@ func (s *Storage) SetStream(ctx context.Context, key string, body storage.Body, 
 		ETag:    "xxh64-" + strconv.FormatUint(hash.Sum64(), 16) + "-" + strconv.FormatInt(size, 10),
 		Headers: opts.Headers, Metadata: opts.Metadata, Checksums: opts.Checksums,
 	}
-	return tmp.commit(ctx, op, key, info, attributes, !opts.Conditions.IsZero(), func() error {
+	return tmp.commit(ctx, op, key, info, opts.Tags, attributes, !opts.Conditions.IsZero(), func() error {
 		return holds(root, l, key, opts.Conditions)
 	})
 }
@@ -214,11 +219,11 @@ func (t *temporary) discard() {
 
 // commit makes the file the object under key, durably. exclusive says that
 // allowed relies on what it sees; it is asked last.
-func (t *temporary) commit(ctx context.Context, op, key string, info storage.Info, attributes, exclusive bool, allowed func() error) (storage.Info, error) {
+func (t *temporary) commit(ctx context.Context, op, key string, info storage.Info, tags map[string]string, attributes, exclusive bool, allowed func() error) (storage.Info, error) {
 	if attributes {
-		if err := writeRecord(t.file, info); err != nil {
+		if err := writeRecord(t.file, info, tags); err != nil {
 			if tooLargeAttribute(err) {
-				return storage.Info{}, storage.Errorf(storage.CodeTooLarge, op, "the headers and metadata of %q do not fit into an extended attribute", key).WithCause(err)
+				return storage.Info{}, storage.Errorf(storage.CodeTooLarge, op, "the headers, metadata and tags of %q do not fit into an extended attribute", key).WithCause(err)
 			}
 			return storage.Info{}, wrap(err, op, "writing the metadata of %q", key)
 		}

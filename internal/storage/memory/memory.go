@@ -21,6 +21,7 @@ type Storage struct {
 var (
 	_ storage.Storage   = (*Storage)(nil)
 	_ storage.Multipart = (*Storage)(nil)
+	_ storage.Tagger    = (*Storage)(nil)
 	_ storage.Checker   = (*Storage)(nil)
 )
 
@@ -53,7 +54,7 @@ func (s *Storage) Resize(sizeLimit int64) {
 func (s *Storage) Capabilities() storage.Capabilities {
 	return storage.Capabilities{
 		Range: true, PartialWrite: true, Metadata: true, ConditionalWrite: true,
-		ListOrdered: true, Identity: storage.IdentityNative,
+		ListOrdered: true, Tagging: true, Identity: storage.IdentityNative,
 	}
 }
 
@@ -122,7 +123,7 @@ func (s *Storage) SetStream(ctx context.Context, key string, body storage.Body, 
 		Key: key, Size: int64(len(data)), ETag: etag(data),
 		Headers: opts.Headers, Metadata: cloned(opts.Metadata), Checksums: opts.Checksums,
 	}
-	return s.objects.put(reserved, info, func(old *object) ([]byte, error) {
+	return s.objects.put(reserved, info, cloned(opts.Tags), func(old *object) ([]byte, error) {
 		return data, check(opts.Conditions, old)
 	})
 }
@@ -162,6 +163,24 @@ func (s *Storage) DeleteIf(ctx context.Context, key string, conditions storage.C
 		}
 		return conditions.CheckWrite(true, old.info)
 	})
+}
+
+// GetTags implements storage.Tagger.
+func (s *Storage) GetTags(ctx context.Context, key string) (map[string]string, error) {
+	o, err := s.find(ctx, "GetTags", key, storage.Conditions{})
+	if err != nil {
+		return nil, err
+	}
+	return cloned(o.tags), nil
+}
+
+// SetTags implements storage.Tagger.
+func (s *Storage) SetTags(ctx context.Context, key string, tags map[string]string) error {
+	const op = "SetTags"
+	if err := begin(ctx, op, key); err != nil {
+		return err
+	}
+	return s.objects.tag(op, key, cloned(tags))
 }
 
 // List implements storage.Storage.

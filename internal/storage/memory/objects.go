@@ -13,6 +13,7 @@ import (
 type object struct {
 	info storage.Info
 	data []byte
+	tags map[string]string
 	cost int64
 }
 
@@ -96,12 +97,13 @@ func (s *objects) readAll(ctx context.Context, op string, body storage.Body, sum
 
 // put makes info and the content that commit returns the object under
 // info.Key. commit sees the object before, or nil, and may refuse.
-func (s *objects) put(reserved int64, info storage.Info, commit func(old *object) ([]byte, error)) (storage.Info, error) {
+func (s *objects) put(reserved int64, info storage.Info, tags map[string]string, commit func(old *object) ([]byte, error)) (storage.Info, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	data, err := commit(s.byKey[info.Key])
 	if err == nil {
-		err = s.replaceLocked("SetStream", reserved, info, data)
+		info.ModTime = now()
+		err = s.replaceLocked("SetStream", reserved, &object{info: info, data: data, tags: tags})
 	}
 	if err != nil {
 		s.used -= reserved
@@ -110,30 +112,49 @@ func (s *objects) put(reserved int64, info storage.Info, commit func(old *object
 	return s.byKey[info.Key].info, nil
 }
 
-// replaceLocked stores an object and settles the account: reserved becomes
-// what the object costs, and the object before is given back.
-func (s *objects) replaceLocked(op string, reserved int64, info storage.Info, data []byte) error {
-	info.ModTime = now()
-	o := &object{info: info, data: data, cost: cost(info, data)}
+// replaceLocked stores o and settles the account: reserved becomes what it
+// costs, and the object before is given back.
+func (s *objects) replaceLocked(op string, reserved int64, o *object) error {
+	o.info.TagCount, o.cost = len(o.tags), cost(o)
 	if err := s.reserveLocked(op, o.cost-reserved); err != nil {
 		return err
 	}
-	if old := s.byKey[info.Key]; old != nil {
+	key := o.info.Key
+	if old := s.byKey[key]; old != nil {
 		s.used -= old.cost
 	} else {
-		i, _ := keyIndex(s.keys, info.Key)
-		s.keys = slices.Insert(s.keys, i, info.Key)
+		i, _ := keyIndex(s.keys, key)
+		s.keys = slices.Insert(s.keys, i, key)
 	}
-	s.byKey[info.Key] = o
+	s.byKey[key] = o
 	return nil
 }
 
-func cost(info storage.Info, data []byte) int64 {
-	n := int64(cap(data)) + int64(len(info.Key))
-	for k, v := range info.Metadata {
-		n += int64(len(k) + len(v))
+func cost(o *object) int64 {
+	n := int64(cap(o.data)) + int64(len(o.info.Key))
+	for _, texts := range []map[string]string{o.info.Metadata, o.tags} {
+		for k, v := range texts {
+			n += int64(len(k) + len(v))
+		}
 	}
 	return n
+}
+
+// tag gives the object under key these tags.
+func (s *objects) tag(op, key string, tags map[string]string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.byKey[key]
+	if old == nil {
+		return storage.Errorf(storage.CodeKeyNotFound, op, "there is no object under %q", key)
+	}
+	o := &object{info: old.info, data: old.data, tags: tags}
+	o.info.TagCount, o.cost = len(tags), cost(o)
+	if err := s.reserveLocked(op, o.cost-old.cost); err != nil {
+		return err
+	}
+	s.byKey[key] = o
+	return nil
 }
 
 // patch writes part over the object under key at offset.
@@ -142,9 +163,9 @@ func (s *objects) patch(reserved int64, key string, offset int64, part []byte) (
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer func() { s.used -= reserved }()
-	info, before := storage.Info{Key: key}, []byte(nil)
+	info, before, tags := storage.Info{Key: key}, []byte(nil), map[string]string(nil)
 	if old := s.byKey[key]; old != nil {
-		info, before = old.info, old.data
+		info, before, tags = old.info, old.data, old.tags
 	}
 	size := int64(len(before))
 	if len(part) > 0 {
@@ -162,7 +183,8 @@ func (s *objects) patch(reserved int64, key string, offset int64, part []byte) (
 	info.Size, info.ETag, info.Checksums = size, etag(data), storage.Checksums{}
 	info.Metadata = cloned(info.Metadata)
 	delete(info.Metadata, storage.VersionMetadata)
-	if err := s.replaceLocked(op, size, info, data); err != nil {
+	info.ModTime = now()
+	if err := s.replaceLocked(op, size, &object{info: info, data: data, tags: tags}); err != nil {
 		s.used -= size
 		return storage.Info{}, err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/xml"
 	"errors"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -35,7 +34,7 @@ func (s *Storage) CopyObject(ctx context.Context, key, source string, opts stora
 	if err := s.validate(op, key); err != nil {
 		return storage.Info{}, err
 	}
-	info, header, err := s.source(ctx, op, source, opts.Source)
+	info, header, err := s.source(ctx, op, source, opts.Source, opts.Same)
 	if err != nil {
 		return storage.Info{}, err
 	}
@@ -44,7 +43,7 @@ func (s *Storage) CopyObject(ctx context.Context, key, source string, opts stora
 	}
 	w := &write{
 		store: s, ctx: ctx, op: op, key: key,
-		opts: storage.SetOptions{Headers: opts.Headers, Metadata: opts.Metadata, Conditions: opts.Conditions},
+		opts: storage.SetOptions{Headers: opts.Headers, Metadata: opts.Metadata, Tags: opts.Tags, Conditions: opts.Conditions},
 	}
 	if !opts.Replace {
 		w.opts.Headers, w.opts.Metadata = info.Headers, info.Metadata
@@ -54,6 +53,9 @@ func (s *Storage) CopyObject(ctx context.Context, key, source string, opts stora
 		return w.copy(source, info, opts.Replace)
 	case info.Size == 0:
 		return w.whole(nil)
+	}
+	if opts.Replace {
+		header.Del("X-Amz-Tagging-Count")
 	}
 	if w.extra, err = s.kept(ctx, op, source, header); err != nil {
 		return storage.Info{}, err
@@ -68,13 +70,16 @@ func (s *Storage) CopyObject(ctx context.Context, key, source string, opts stora
 }
 
 // source describes what is to be copied.
-func (s *Storage) source(ctx context.Context, op, key string, conditions storage.Conditions) (storage.Info, http.Header, error) {
+func (s *Storage) source(ctx context.Context, op, key string, conditions storage.Conditions, same func(storage.Info) bool) (storage.Info, http.Header, error) {
 	info, header, err := s.head(ctx, op, key, storage.Conditions{})
 	if err != nil {
 		return storage.Info{}, nil, err
 	}
 	if err := conditions.CheckRead(info); err != nil {
 		return storage.Info{}, nil, storage.Errorf(storage.CodePreconditionFailed, op, "a condition on %q does not hold", key).WithCause(err)
+	}
+	if same != nil && !same(info) {
+		return storage.Info{}, nil, storage.Errorf(storage.CodePreconditionFailed, op, "the store holds another object under %q", key)
 	}
 	return info, header, nil
 }
@@ -92,17 +97,11 @@ func (s *Storage) kept(ctx context.Context, op, key string, header http.Header) 
 		}
 	}
 	if count := header.Get("X-Amz-Tagging-Count"); count != "" && count != "0" {
-		var tagging struct {
-			Tags []struct{ Key, Value string } `xml:"TagSet>Tag"`
-		}
-		if err := s.getXML(ctx, op, key, query{{"tagging", ""}}, &tagging); err != nil {
+		tags, err := s.tags(ctx, op, key)
+		if err != nil {
 			return nil, err
 		}
-		tags := url.Values{}
-		for _, tag := range tagging.Tags {
-			tags.Add(tag.Key, tag.Value)
-		}
-		kept["X-Amz-Tagging"] = []string{tags.Encode()}
+		kept["X-Amz-Tagging"] = []string{encodeTags(tags)}
 	}
 	return kept, nil
 }
@@ -145,6 +144,9 @@ func (w *write) copy(source string, info storage.Info, replace bool) (storage.In
 	if replace {
 		header = w.objectHeader()
 		header["X-Amz-Metadata-Directive"] = []string{"REPLACE"}
+		if len(w.opts.Tags) > 0 || info.TagCount > 0 {
+			header["X-Amz-Tagging-Directive"] = []string{"REPLACE"}
+		}
 	}
 	w.copyHeader(header, source, info.ETag)
 	answer, body, err := w.send(w.ctx, &request{method: http.MethodPut, header: header}, nil)
@@ -153,6 +155,10 @@ func (w *write) copy(source string, info storage.Info, replace bool) (storage.In
 		return storage.Info{}, err
 	}
 	made := w.info(info.Size, answer, result.ETag)
+	made.Checksums = info.Checksums
+	if !replace {
+		made.TagCount = info.TagCount
+	}
 	if !result.LastModified.IsZero() {
 		made.ModTime = result.LastModified.UTC()
 	}
@@ -183,7 +189,7 @@ func (s *Storage) UploadPartCopy(ctx context.Context, key, upload string, number
 	if err := s.validatePart(op, key, upload, number); err != nil {
 		return storage.Part{}, err
 	}
-	info, _, err := s.source(ctx, op, source, opts.Source)
+	info, _, err := s.source(ctx, op, source, opts.Source, opts.Same)
 	if err != nil {
 		return storage.Part{}, err
 	}

@@ -3,6 +3,7 @@ package s3
 import (
 	"encoding/base64"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/suaveplan/storagemux/internal/storage"
@@ -25,6 +26,7 @@ func infoOf(key string, size int64, h http.Header) storage.Info {
 		},
 		Checksums: checksumsOf(h),
 	}
+	info.TagCount, _ = strconv.Atoi(h.Get("X-Amz-Tagging-Count"))
 	if modified, err := http.ParseTime(h.Get("Last-Modified")); err == nil {
 		info.ModTime = modified.UTC()
 	}
@@ -142,6 +144,9 @@ func objectHeaders(opts storage.SetOptions) http.Header {
 	}
 	for name, value := range opts.Metadata {
 		h.Set(metadataPrefix+name, value)
+	}
+	if len(opts.Tags) > 0 {
+		h["X-Amz-Tagging"] = []string{encodeTags(opts.Tags)}
 	}
 	return h
 }

@@ -19,7 +19,7 @@ func (s *Storage) CreateUpload(ctx context.Context, key string, opts storage.Set
 	if err := s.validate(op, key); err != nil {
 		return "", err
 	}
-	w := &write{store: s, ctx: ctx, op: op, key: key, opts: storage.SetOptions{Headers: opts.Headers, Metadata: opts.Metadata}}
+	w := &write{store: s, ctx: ctx, op: op, key: key, opts: storage.SetOptions{Headers: opts.Headers, Metadata: opts.Metadata, Tags: opts.Tags}}
 	return w.begin()
 }
 

@@ -297,7 +297,7 @@ func (w *write) put(header http.Header, payload string, c *content, size int64) 
 func (w *write) info(size int64, answer http.Header, etag string) storage.Info {
 	info := storage.Info{
 		Key: w.key, Size: size, ETag: wire.Unquote(etag),
-		Headers: w.opts.Headers, Metadata: w.opts.Metadata, Checksums: w.opts.Checksums,
+		Headers: w.opts.Headers, Metadata: w.opts.Metadata, Checksums: w.opts.Checksums, TagCount: len(w.opts.Tags),
 	}
 	if date, err := http.ParseTime(answer.Get("Date")); err == nil {
 		info.ModTime = date.UTC()

@@ -28,6 +28,7 @@ var (
 	_ storage.Storage   = (*Storage)(nil)
 	_ storage.Multipart = (*Storage)(nil)
 	_ storage.Copier    = (*Storage)(nil)
+	_ storage.Tagger    = (*Storage)(nil)
 	_ storage.Checker   = (*Storage)(nil)
 	_ io.Closer         = (*Storage)(nil)
 )
@@ -60,7 +61,7 @@ func (s *Storage) Close() error {
 func (s *Storage) Capabilities() storage.Capabilities {
 	return storage.Capabilities{
 		Range: true, PartialWrite: true, Metadata: true, ConditionalWrite: true, Multipart: true,
-		ListOrdered: true, Identity: storage.IdentityNative,
+		ListOrdered: true, Tagging: true, Identity: storage.IdentityNative,
 	}
 }
 

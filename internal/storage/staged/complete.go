@@ -46,7 +46,7 @@ func (u *Uploads) CompleteUpload(ctx context.Context, key, upload string, parts 
 		return storage.Info{}, err
 	}
 	info, err := u.store.SetStream(ctx, key, body, storage.SetOptions{
-		Headers: m.Headers, Metadata: m.Metadata, Conditions: opts.Conditions, Checksums: opts.Checksums,
+		Headers: m.Headers, Metadata: m.Metadata, Tags: m.Tags, Conditions: opts.Conditions, Checksums: opts.Checksums,
 	})
 	if err != nil {
 		// Another process may have completed it meanwhile, and removed parts.

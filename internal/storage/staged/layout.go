@@ -100,6 +100,7 @@ type manifest struct {
 	Key      string            `json:"key"`
 	Headers  storage.Headers   `json:"headers,omitzero"`
 	Metadata map[string]string `json:"metadata,omitempty"`
+	Tags     map[string]string `json:"tags,omitempty"`
 }
 
 // done is what is stored of an upload that was completed.

@@ -48,9 +48,14 @@ func (u *Uploads) CreateUpload(ctx context.Context, key string, opts storage.Set
 	if err := u.valid("CreateUpload", key); err != nil {
 		return "", err
 	}
+	if !u.store.Capabilities().Tagging {
+		if err := storage.RefuseTags("CreateUpload", opts.Tags); err != nil {
+			return "", err
+		}
+	}
 	u.maybeSweep(ctx)
 	id := newID(time.Now())
-	err := u.write(ctx, manifestKey(id), manifest{Version: 1, Key: key, Headers: opts.Headers, Metadata: opts.Metadata})
+	err := u.write(ctx, manifestKey(id), manifest{Version: 1, Key: key, Headers: opts.Headers, Metadata: opts.Metadata, Tags: opts.Tags})
 	if err != nil {
 		return "", err
 	}

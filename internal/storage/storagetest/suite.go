@@ -103,7 +103,7 @@ func Run(t *testing.T, open Factory, opts Options) {
 	if opts.ListKeys == 0 {
 		opts.ListKeys = 2500
 	}
-	for _, group := range [][]check{contentChecks, keyChecks, rangeChecks, partialChecks, conditionChecks, listChecks, failureChecks, multipartChecks, copyChecks} {
+	for _, group := range [][]check{contentChecks, keyChecks, rangeChecks, partialChecks, conditionChecks, listChecks, failureChecks, multipartChecks, copyChecks, tagChecks} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) { runCheck(t, c, open, opts) })
 		}

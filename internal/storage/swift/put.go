@@ -27,6 +27,9 @@ func (s *Storage) SetStream(ctx context.Context, key string, body storage.Body, 
 	if !opts.Conditions.IsZero() {
 		return storage.Info{}, storage.Errorf(storage.CodeUnsupported, op, "Swift does not keep to conditions of writes")
 	}
+	if err := storage.RefuseTags(op, opts.Tags); err != nil {
+		return storage.Info{}, err
+	}
 	header, err := headerOf(op, opts)
 	if err != nil {
 		return storage.Info{}, err
