@@ -99,6 +99,7 @@ func bodyError(op operation, cause error) *storage.Error {
 	var e *storage.Error
 	if errors.As(cause, &e) {
 		clone := *e
+		clone.Neutral = true // behind the body of a copy is a store as well
 		return &clone
 	}
 	code := storage.CodeInvalidBody

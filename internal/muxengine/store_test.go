@@ -50,6 +50,7 @@ type fake struct {
 type fakeObject struct {
 	data []byte
 	info storage.Info
+	tags map[string]string
 }
 
 func newFake(name string) *fake {
@@ -129,9 +130,9 @@ func (f *fake) store(key string, data []byte, opts storage.SetOptions) storage.I
 	sum := md5.Sum(data)
 	info := storage.Info{
 		Key: key, Size: int64(len(data)), ModTime: time.Now(), ETag: hex.EncodeToString(sum[:]),
-		Headers: opts.Headers, Metadata: maps.Clone(opts.Metadata),
+		Headers: opts.Headers, Metadata: maps.Clone(opts.Metadata), TagCount: len(opts.Tags),
 	}
-	f.objects[key] = fakeObject{data: data, info: info}
+	f.objects[key] = fakeObject{data: data, info: info, tags: maps.Clone(opts.Tags)}
 	return info
 }
 
@@ -284,7 +285,7 @@ func (f *fake) SetPartial(ctx context.Context, key string, offset int64, body st
 		whole = append(whole, make([]byte, need)...)
 	}
 	copy(whole[offset:], data)
-	return f.store(key, whole, storage.SetOptions{Headers: o.info.Headers, Metadata: o.info.Metadata}), nil
+	return f.store(key, whole, storage.SetOptions{Headers: o.info.Headers, Metadata: o.info.Metadata, Tags: o.tags}), nil
 }
 
 func (f *fake) Delete(ctx context.Context, key string) error {
@@ -345,6 +346,75 @@ func (f *fake) List(ctx context.Context, opts storage.ListOptions) (storage.List
 		last = key
 	}
 	return page, nil
+}
+
+func (f *fake) GetTags(ctx context.Context, key string) (map[string]string, error) {
+	if err := f.enter(ctx, "getTags", key); err != nil {
+		return nil, err
+	}
+	o, err := f.find(key, storage.Conditions{})
+	return maps.Clone(o.tags), err
+}
+
+func (f *fake) SetTags(ctx context.Context, key string, tags map[string]string) error {
+	if err := f.enter(ctx, "setTags", key); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o, ok := f.objects[key]
+	if !ok {
+		return notFound(key)
+	}
+	o.tags, o.info.TagCount = maps.Clone(tags), len(tags)
+	f.objects[key] = o
+	return nil
+}
+
+// source returns what is to be copied, if it is what the caller wants.
+func (f *fake) source(key string, c storage.Conditions, same func(storage.Info) bool) (fakeObject, error) {
+	o, err := f.find(key, c)
+	if err == nil && same != nil && !same(o.info) {
+		err = storage.Errorf(storage.CodePreconditionFailed, "CopyObject", "another object")
+	}
+	return o, err
+}
+
+func (f *fake) CopyObject(ctx context.Context, key, source string, opts storage.CopyOptions) (storage.Info, error) {
+	if err := f.enter(ctx, "copy", key); err != nil {
+		return storage.Info{}, err
+	}
+	o, err := f.source(source, opts.Source, opts.Same)
+	if err != nil {
+		return storage.Info{}, err
+	}
+	f.mu.Lock()
+	info := f.store(key, o.data, storage.SetOptions{Headers: opts.Headers, Metadata: opts.Metadata, Tags: opts.Tags})
+	after := f.after
+	f.mu.Unlock()
+	if after != nil {
+		if err := after(ctx, "copy"); err != nil {
+			return storage.Info{}, err
+		}
+	}
+	return info, nil
+}
+
+func (f *fake) UploadPartCopy(ctx context.Context, key, upload string, number int, source string, opts storage.CopyPartOptions) (storage.Part, error) {
+	if err := f.enter(ctx, "copyPart", key); err != nil {
+		return storage.Part{}, err
+	}
+	o, err := f.source(source, opts.Source, opts.Same)
+	if err != nil {
+		return storage.Part{}, err
+	}
+	offset, length := int64(0), o.info.Size
+	if opts.Range != nil {
+		if offset, length, err = opts.Range.Resolve(o.info.Size); err != nil {
+			return storage.Part{}, err
+		}
+	}
+	return f.keepPart(key, upload, number, o.data[offset:offset+length])
 }
 
 // rig is a mux over fakes, with what it told.

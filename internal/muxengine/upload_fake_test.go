@@ -61,6 +61,10 @@ func (f *fake) UploadPart(ctx context.Context, key, id string, number int, body 
 	if err != nil {
 		return storage.Part{}, err
 	}
+	return f.keepPart(key, id, number, data)
+}
+
+func (f *fake) keepPart(key, id string, number int, data []byte) (storage.Part, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	u, err := f.upload(key, id)

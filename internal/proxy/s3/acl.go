@@ -27,7 +27,7 @@ func putACL(q *request) error {
 	if err := refuseUnkept(q.r.Header); err != nil {
 		return err
 	}
-	body, err := q.readXML()
+	body, err := q.readXML(maxXMLBytes)
 	if err != nil {
 		return err
 	}

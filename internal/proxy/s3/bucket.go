@@ -37,7 +37,7 @@ func createBucket(q *request) error {
 	if q.target.bucket != q.cfg.Bucket {
 		return refuse("AccessDenied", http.StatusForbidden, "This endpoint has one bucket, %s, and no others can be made.", q.cfg.Bucket)
 	}
-	if _, err := q.readXML(); err != nil {
+	if _, err := q.readXML(maxXMLBytes); err != nil {
 		return err
 	}
 	q.w.Header()["Location"] = []string{"/" + q.cfg.Bucket}
@@ -100,11 +100,7 @@ var objectReads = map[string]operation{
 	"attributes": {"GetObjectAttributes", getAttributes},
 	"uploadId":   {"ListParts", listParts},
 	"acl":        ofObject("GetObjectAcl", writeACL),
-	"tagging": ofObject("GetObjectTagging", func(_ *request, d document) {
-		d.root("Tagging")
-		d.text("TagSet", "")
-		d.close("Tagging")
-	}),
+	"tagging":    {"GetObjectTagging", getTagging},
 	"retention":  absent("GetObjectRetention", "NoSuchObjectLockConfiguration", "The specified object does not have an ObjectLock configuration"),
 	"legal-hold": absent("GetObjectLegalHold", "NoSuchObjectLockConfiguration", "The specified object does not have an ObjectLock configuration"),
 }

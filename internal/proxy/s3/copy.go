@@ -52,39 +52,82 @@ func copyObject(q *request) error {
 	if err != nil {
 		return err
 	}
-	replace := false
-	switch directive := q.r.Header.Get("X-Amz-Metadata-Directive"); directive {
-	case "", "COPY":
-	case "REPLACE":
-		replace = true
-	default:
-		return invalidArgument("The metadata directive must be COPY or REPLACE.")
+	replace, err := directive(q.r.Header, "X-Amz-Metadata-Directive")
+	if err != nil {
+		return err
+	}
+	replaceTags, err := directive(q.r.Header, "X-Amz-Tagging-Directive")
+	if err != nil {
+		return err
 	}
 	if source == q.target.key && !replace {
 		return refuse("InvalidRequest", http.StatusBadRequest,
 			"This copy request is illegal because it is trying to copy an object to itself without changing its metadata.")
 	}
-
-	object, err := q.openSource(source, nil, capabilities)
-	if err != nil {
-		return err
+	if replaceTags {
+		if options.Tags, err = headerTags(q.r.Header, capabilities); err != nil {
+			return err
+		}
 	}
-	body := q.copyBody(source, nil, object)
-	defer body.close()
-	if body.Size() > q.cfg.maxObjectBytes() {
-		return q.sourceTooLarge()
-	}
-	if !replace {
-		options.Headers, options.Metadata = object.Headers, withoutOwn(object.Metadata)
-	}
-	options.Checksums = object.Checksums
-	return q.answerSlowly(func() (document, error) {
-		info, err := q.cfg.Storage.SetStream(q.r.Context(), q.target.key, body, options)
+	write := func(body *copyBody) (document, error) {
+		copied := options
+		copied.CopyOf, copied.Checksums = body.of(), body.info.Checksums
+		if !replace {
+			copied.Headers, copied.Metadata = body.info.Headers, withoutOwn(body.info.Metadata)
+		}
+		if !replaceTags && body.info.TagCount > 0 && capabilities.Tagging {
+			tags, err := storage.GetTags(q.r.Context(), q.cfg.Storage, source)
+			if err != nil {
+				return document{}, err
+			}
+			copied.Tags = tags
+		}
+		info, err := q.cfg.Storage.SetStream(q.r.Context(), q.target.key, body, copied)
 		if err != nil {
 			return document{}, err
 		}
 		q.stats.ServedBy = info.ServedBy
 		return copyResult("CopyObjectResult", clientETag(info, capabilities.Identity), info.ModTime), nil
+	}
+	return q.copy(source, nil, !options.Conditions.IsZero(), write)
+}
+
+// directive reads whether what goes with an object is replaced in its copy.
+func directive(header http.Header, name string) (replace bool, err error) {
+	switch header.Get(name) {
+	case "", "COPY":
+		return false, nil
+	case "REPLACE":
+		return true, nil
+	default:
+		return false, invalidArgument("%s must be COPY or REPLACE.", strings.ToLower(name))
+	}
+}
+
+// copy answers with what write makes of source, or of part of it, under the
+// conditions on it. It is described first, and opened only by a member that does
+// not copy it inside itself. Where it was overwritten between the two, it is judged
+// and copied once more as it is then, but for a write under a condition: that may
+// have been done on one of several members.
+func (q *request) copy(source string, part *storage.Range, conditional bool, write func(*copyBody) (document, error)) error {
+	body, err := q.describeSource(source, part)
+	if err != nil {
+		return err
+	}
+	return q.answerSlowly(func() (document, error) {
+		d, err := write(body)
+		switch {
+		case err == nil || !body.overwritten():
+			return d, err
+		case conditional:
+			return document{}, refuse("ConditionalRequestConflict", http.StatusConflict, "The copy source was overwritten while it was copied.")
+		}
+		body, err := q.openSource(source, part)
+		if err != nil {
+			return document{}, err
+		}
+		defer body.close()
+		return write(body)
 	})
 }
 
@@ -104,21 +147,57 @@ func copyResult(root, etag string, modified time.Time) document {
 	return d
 }
 
-// openSource opens the source under its conditions. For a copy, whatever does
-// not hold is a failed precondition.
-func (q *request) openSource(key string, part *storage.Range, capabilities storage.Capabilities) (*storage.Object, error) {
-	conditions := parseConditions(q.r.Header, "X-Amz-Copy-Source-")
-	forStore, forFront := passConditions(conditions, capabilities.Identity)
-	object, err := q.cfg.Storage.GetStream(q.r.Context(), key, storage.GetOptions{Range: part, Conditions: forStore})
+// describeSource returns the content of the source, which is not opened, under
+// its conditions.
+func (q *request) describeSource(key string, part *storage.Range) (*copyBody, error) {
+	capabilities := q.cfg.Storage.Capabilities()
+	forStore, forFront := q.sourceConditions(capabilities)
+	info, err := q.cfg.Storage.Stat(q.r.Context(), key, storage.StatOptions{Conditions: forStore})
 	if err == nil {
-		if err = checkRead(forFront, object.Info, capabilities.Identity); err != nil {
-			_ = object.Body.Close()
-		}
+		err = checkRead(forFront, info, capabilities.Identity)
 	}
+	size := info.Size
+	if err == nil && part != nil {
+		_, size, err = part.Resolve(info.Size)
+	}
+	if err != nil {
+		return nil, sourceError(err)
+	}
+	return q.copyBody(key, part, info, size)
+}
+
+// openSource is describeSource for a source that is opened at once, and so is the
+// one that was judged.
+func (q *request) openSource(key string, part *storage.Range) (*copyBody, error) {
+	capabilities := q.cfg.Storage.Capabilities()
+	forStore, forFront := q.sourceConditions(capabilities)
+	object, err := q.cfg.Storage.GetStream(q.r.Context(), key, storage.GetOptions{Range: part, Conditions: forStore})
+	if err != nil {
+		return nil, sourceError(err)
+	}
+	body, err := q.copyBody(key, part, object.Info, object.Length)
+	if err == nil {
+		err = checkRead(forFront, object.Info, capabilities.Identity)
+	}
+	if err != nil {
+		_ = object.Body.Close()
+		return nil, sourceError(err)
+	}
+	body.first = object
+	return body, nil
+}
+
+func (q *request) sourceConditions(capabilities storage.Capabilities) (store, front storage.Conditions) {
+	return passConditions(parseConditions(q.r.Header, "X-Amz-Copy-Source-"), capabilities.Identity)
+}
+
+// sourceError makes of whatever does not hold a failed precondition, as a copy
+// has it.
+func sourceError(err error) error {
 	if storage.CodeOf(err) == storage.CodeNotModified {
-		return nil, storage.Errorf(storage.CodePreconditionFailed, "GetStream", "condition on the copy source").WithCause(err)
+		return storage.Errorf(storage.CodePreconditionFailed, "GetStream", "condition on the copy source").WithCause(err)
 	}
-	return object, err
+	return err
 }
 
 func withoutOwn(metadata map[string]string) map[string]string {
@@ -135,8 +214,8 @@ func withoutOwn(metadata map[string]string) map[string]string {
 	return kept
 }
 
-// copyBody is the content of a stored object. Where that has a strong tag that
-// every member knows, it can be read again, and then is still the same.
+// copyBody is the content of a stored object. Whoever opens it gets that of the
+// object that was judged, or an error.
 type copyBody struct {
 	ctx     context.Context
 	storage storage.Storage
@@ -144,19 +223,32 @@ type copyBody struct {
 	part    *storage.Range
 	info    storage.Info
 	size    int64
-	// native says that the tag means the same on every member.
+	// native says that the tag means the same on every member, so that the
+	// content can be read again.
 	native bool
 
-	mu    sync.Mutex
+	mu sync.Mutex
+	// first is opened already, and for whoever comes first.
 	first *storage.Object
+	// changed: there was another object when it was opened.
+	changed bool
 }
 
-func (q *request) copyBody(key string, part *storage.Range, object *storage.Object) *copyBody {
-	return &copyBody{
-		ctx: q.r.Context(), storage: q.cfg.Storage, key: key, part: part,
-		info: object.Info, size: object.Length, first: object,
-		native: q.cfg.Storage.Capabilities().Identity == storage.IdentityNative,
+func (q *request) copyBody(key string, part *storage.Range, info storage.Info, size int64) (*copyBody, error) {
+	if size > q.cfg.maxObjectBytes() {
+		return nil, q.sourceTooLarge()
 	}
+	return &copyBody{
+		ctx: q.r.Context(), storage: q.cfg.Storage, key: key, part: part, info: info, size: size,
+		native: q.cfg.Storage.Capabilities().Identity == storage.IdentityNative,
+	}, nil
+}
+
+// of says what it is the content of.
+func (b *copyBody) of() *storage.CopyOf {
+	of := storage.CopyOf{Source: b.info, Range: b.part}
+	of.Source.Key = b.key
+	return &of
 }
 
 // Open implements storage.Body.
@@ -168,16 +260,45 @@ func (b *copyBody) Open() (io.ReadCloser, error) {
 	if first != nil {
 		return first.Body, nil
 	}
-	if !b.Replayable() {
-		return nil, storage.ErrConsumed
+	object, err := b.storage.GetStream(b.ctx, b.key, storage.GetOptions{Range: b.part})
+	if err == nil && !b.holds(object.Info) {
+		_ = object.Body.Close()
+		err = storage.Errorf(storage.CodePreconditionFailed, "GetStream", "the copy source was overwritten")
 	}
-	again, err := b.storage.GetStream(b.ctx, b.key, storage.GetOptions{
-		Range: b.part, Conditions: storage.Conditions{IfMatch: []string{b.info.ETag}},
-	})
+	switch storage.CodeOf(err) {
+	case storage.CodePreconditionFailed, storage.CodeKeyNotFound, storage.CodeInvalidRange:
+		b.mu.Lock()
+		b.changed = true
+		b.mu.Unlock()
+	}
 	if err != nil {
 		return nil, err
 	}
-	return again.Body, nil
+	return object.Body, nil
+}
+
+// holds reports whether info is of the object that was judged, or at least of one
+// with the same content: a copy onto itself may have been made on one of several
+// members already.
+func (b *copyBody) holds(info storage.Info) bool {
+	was := b.info
+	tagged := was.ETag != "" && !strings.HasPrefix(was.ETag, "W/")
+	switch {
+	case was.Size != info.Size:
+		return false
+	case was.Version != "" && was.Version == info.Version, b.native && tagged && was.ETag == info.ETag:
+		return true
+	default:
+		return was.Version == info.Version && was.ETag == info.ETag && (tagged || was.ModTime.Equal(info.ModTime))
+	}
+}
+
+// overwritten reports whether the object was not there any more when somebody
+// opened it.
+func (b *copyBody) overwritten() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.changed
 }
 
 // Size implements storage.Body.

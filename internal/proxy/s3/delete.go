@@ -72,7 +72,7 @@ func parseDelete(body []byte) (deleteRequest, error) {
 }
 
 func deleteObjects(q *request) error {
-	body, err := q.readXML()
+	body, err := q.readXML(maxXMLBytes)
 	if err != nil {
 		return err
 	}
@@ -131,10 +131,11 @@ func (q *request) deleteOne(object deleteTarget) error {
 	return q.deleteIf(object.Key, object.ETag)
 }
 
-// readXML reads and verifies a body that is held in memory. What is held grows
+// readXML reads and verifies a body of at most limit bytes, which is held in
+// memory. What is held grows
 // with what arrives, not with what was announced.
-func (q *request) readXML() ([]byte, error) {
-	payload, err := q.openBody(maxXMLBytes)
+func (q *request) readXML(limit int64) ([]byte, error) {
+	payload, err := q.openBody(limit)
 	if err != nil {
 		return nil, err
 	}

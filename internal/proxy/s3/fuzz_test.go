@@ -33,6 +33,8 @@ func FuzzRequest(f *testing.F) {
 		"PUT /assets/k HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nContent-MD5: jXd/OF09/siBXSD3SWAm3A==\r\n\r\ndata",
 		"PUT /assets/c HTTP/1.1\r\nHost: h\r\nX-Amz-Copy-Source: /assets/k\r\nX-Amz-Metadata-Directive: REPLACE\r\n\r\n",
 		"PUT /assets/k HTTP/1.1\r\nHost: h\r\nContent-Length: 44\r\nX-Amz-Content-Sha256: STREAMING-UNSIGNED-PAYLOAD-TRAILER\r\nX-Amz-Decoded-Content-Length: 4\r\nX-Amz-Trailer: x-amz-checksum-crc32\r\n\r\n4\r\ndata\r\n0\r\nx-amz-checksum-crc32:rfP1tw==\r\n\r\n",
+		"PUT /assets/k?tagging HTTP/1.1\r\nHost: h\r\nContent-Length: 77\r\n\r\n<Tagging><TagSet><Tag><Key>a</Key><Value>1</Value></Tag></TagSet></Tagging>  ",
+		"GET /assets/k?tagging HTTP/1.1\r\nHost: h\r\nX-Amz-Tagging: a=1\r\n\r\n",
 		"POST /assets?delete HTTP/1.1\r\nHost: h\r\nContent-Length: 53\r\n\r\n<Delete><Object><Key>k</Key></Object></Delete>       ",
 		"DELETE /assets/k?versionId=null HTTP/1.1\r\nHost: h\r\n\r\n",
 	} {

@@ -107,8 +107,6 @@ func refuseUnkept(header http.Header) error {
 			return aclNotSupported()
 		case strings.HasPrefix(name, "X-Amz-Object-Lock-"):
 			return refuse("InvalidRequest", http.StatusBadRequest, "Bucket is missing Object Lock Configuration.")
-		case name == "X-Amz-Tagging":
-			return notImplemented("Object tagging is not supported.")
 		case name == "X-Amz-Website-Redirect-Location":
 			return notImplemented("Website redirects are not supported.")
 		case name == "X-Amz-Write-Offset-Bytes":
@@ -168,6 +166,9 @@ func (q *request) writeObjectHeaders(info storage.Info, capabilities storage.Cap
 		if !strings.HasPrefix(name, ownMetadataPrefix) {
 			header[metadataPrefix+name] = []string{value}
 		}
+	}
+	if info.TagCount > 0 && capabilities.Tagging {
+		header["x-amz-tagging-count"] = []string{strconv.Itoa(info.TagCount)}
 	}
 	q.servedBy(info.ServedBy)
 }

@@ -244,6 +244,17 @@ func (o override) List(ctx context.Context, opts storage.ListOptions) (storage.L
 	return o.Storage.List(ctx, opts)
 }
 
+func (o override) GetTags(ctx context.Context, key string) (map[string]string, error) {
+	if !o.Capabilities().Tagging {
+		return nil, storage.Errorf(storage.CodeUnsupported, "GetTags", "none")
+	}
+	return storage.GetTags(ctx, o.Storage, key)
+}
+
+func (o override) SetTags(ctx context.Context, key string, tags map[string]string) error {
+	return storage.SetTags(ctx, o.Storage, key, tags)
+}
+
 func (o override) Delete(ctx context.Context, key string) error {
 	if o.remove != nil {
 		return o.remove(ctx, key)

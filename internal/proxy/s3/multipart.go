@@ -47,7 +47,11 @@ func createUpload(q *request) error {
 	if err != nil {
 		return err
 	}
-	id, err := m.CreateUpload(q.r.Context(), q.target.key, storage.SetOptions{Headers: parseHeaders(q.r.Header), Metadata: metadata})
+	tags, err := headerTags(q.r.Header, q.cfg.Storage.Capabilities())
+	if err != nil {
+		return err
+	}
+	id, err := m.CreateUpload(q.r.Context(), q.target.key, storage.SetOptions{Headers: parseHeaders(q.r.Header), Metadata: metadata, Tags: tags})
 	if err != nil {
 		return err
 	}
@@ -111,17 +115,8 @@ func uploadPartCopy(q *request) error {
 			return invalidArgument("The x-amz-copy-source-range value must be of the form bytes=first-last.")
 		}
 	}
-	object, err := q.openSource(source, part, q.cfg.Storage.Capabilities())
-	if err != nil {
-		return err
-	}
-	body := q.copyBody(source, part, object)
-	defer body.close()
-	if body.Size() > q.cfg.maxObjectBytes() {
-		return q.sourceTooLarge()
-	}
-	return q.answerSlowly(func() (document, error) {
-		stored, err := m.UploadPart(q.r.Context(), q.target.key, id, number, body, storage.SetOptions{})
+	return q.copy(source, part, false, func(body *copyBody) (document, error) {
+		stored, err := m.UploadPart(q.r.Context(), q.target.key, id, number, body, storage.SetOptions{CopyOf: body.of()})
 		if err != nil {
 			return document{}, err
 		}
@@ -192,7 +187,7 @@ func completeUpload(q *request) error {
 		return err
 	}
 	sums := takeChecksums(q.r.Header)
-	body, err := q.readXML()
+	body, err := q.readXML(maxXMLBytes)
 	if err != nil {
 		return err
 	}

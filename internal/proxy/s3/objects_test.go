@@ -258,7 +258,6 @@ func TestWhatNoBackendWouldKeepIsRefused(t *testing.T) {
 		"X-Amz-Grant-Read: id=x":                       "AccessControlListNotSupported",
 		"X-Amz-Server-Side-Encryption: AES256":         "NotImplemented",
 		"X-Amz-Object-Lock-Mode: GOVERNANCE":           "InvalidRequest",
-		"X-Amz-Tagging: a=b":                           "NotImplemented",
 		"X-Amz-Website-Redirect-Location: /x":          "NotImplemented",
 		"X-Amz-Meta-Big: " + strings.Repeat("x", 2049): "MetadataTooLarge",
 	} {
@@ -294,10 +293,9 @@ func TestSubresourcesOfObjects(t *testing.T) {
 	f.refused(404, "NoSuchObjectLockConfiguration", http.MethodGet, path("k")+"?retention", nil)
 	f.want(200, http.MethodGet, path("k")+"?versionId=null", nil)
 	f.refused(404, "NoSuchVersion", http.MethodGet, path("k")+"?versionId=7", nil)
-	for _, sub := range []string{"tagging", "retention", "legal-hold", "restore", "renameObject", "torrent", "select"} {
+	for _, sub := range []string{"retention", "legal-hold", "restore", "renameObject", "torrent", "select"} {
 		f.refused(501, "NotImplemented", http.MethodPut, path("k")+"?"+sub, []byte("y"))
 	}
-	f.refused(501, "NotImplemented", http.MethodDelete, path("k")+"?tagging", nil)
 	if got := f.stored("k"); string(got) != "x" {
 		t.Errorf("a sub-resource acted on the object: %q", got)
 	}

@@ -109,6 +109,10 @@ func routeObject(method string, query sigv4.Query, header http.Header) operation
 		return operation{"UploadPart", uploadPart}
 	case "PUT acl":
 		return operation{"PutObjectAcl", putACL}
+	case "PUT tagging":
+		return operation{"PutObjectTagging", putTagging}
+	case "DELETE tagging":
+		return operation{"DeleteObjectTagging", deleteTagging}
 	case "PATCH ":
 		return operation{"PatchObject", patchObject}
 	case "POST uploads":

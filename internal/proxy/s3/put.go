@@ -14,6 +14,9 @@ func putObject(q *request) error {
 	if err != nil {
 		return err
 	}
+	if options.Tags, err = headerTags(q.r.Header, capabilities); err != nil {
+		return err
+	}
 	var info storage.Info
 	err = q.store(func(ctx context.Context, body storage.Body, sums storage.Checksums) (err error) {
 		options.Checksums = sums
@@ -47,7 +50,7 @@ func (q *request) done(status int) {
 	q.begin(status)
 }
 
-// setOptions reads what a PUT says of the object besides its content.
+// setOptions reads what a PUT says of the object besides its content and tags.
 func (q *request) setOptions(capabilities storage.Capabilities) (storage.SetOptions, error) {
 	if err := refuseUnkept(q.r.Header); err != nil {
 		return storage.SetOptions{}, err
