@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/minio/minio-go/v7/pkg/tags"
 )
 
 // script is a client.run of a program that prints a line for each check:
@@ -92,6 +94,35 @@ var minioGo = client{
 				err = fmt.Errorf("got %+v", info)
 			}
 			return err
+		}},
+		step{"tags", func(ctx context.Context, e *endpoint) error {
+			c, err := minioClient(e)
+			if err != nil {
+				return err
+			}
+			wanted := map[string]string{"color": "dark blue", "level": "1"}
+			if _, err := c.PutObject(ctx, bucket, "minio/meta", strings.NewReader("x"), 1, minio.PutObjectOptions{UserTags: wanted}); err != nil {
+				return err
+			}
+			got, err := c.GetObjectTagging(ctx, bucket, "minio/meta", minio.GetObjectTaggingOptions{})
+			if err == nil && !maps.Equal(got.ToMap(), wanted) {
+				err = fmt.Errorf("got %v", got)
+			}
+			if err != nil {
+				return err
+			}
+			changed, err := tags.MapToObjectTags(map[string]string{"level": "2"})
+			if err != nil {
+				return err
+			}
+			if err := c.PutObjectTagging(ctx, bucket, "minio/meta", changed, minio.PutObjectTaggingOptions{}); err != nil {
+				return err
+			}
+			info, err := c.StatObject(ctx, bucket, "minio/meta", minio.StatObjectOptions{})
+			if err == nil && info.UserTagCount != 1 {
+				err = fmt.Errorf("%d tags, want 1", info.UserTagCount)
+			}
+			return errors.Join(err, c.RemoveObjectTagging(ctx, bucket, "minio/meta", minio.RemoveObjectTaggingOptions{}))
 		}},
 		step{"compose", func(ctx context.Context, e *endpoint) error {
 			c, err := minioClient(e)

@@ -110,6 +110,32 @@ var awscli = client{
 			_, err = e.run(ctx, nil, "curl", "-sf", "-o", "presigned", strings.TrimSpace(out))
 			return errors.Join(err, same(filepath.Join(e.dir, "presigned"), filepath.Join(e.dir, fmt.Sprintf("up-%d", small))))
 		}},
+		step{"tags", func(ctx context.Context, e *endpoint) error {
+			object := []string{"--bucket", bucket, "--key", "cli/small"}
+			if _, err := e.aws(ctx, append([]string{"s3api", "put-object-tagging", "--tagging", "TagSet=[{Key=color,Value=blue}]"}, object...)...); err != nil {
+				return err
+			}
+			if _, err := e.aws(ctx, "s3", "cp", "s3://"+bucket+"/cli/small", "s3://"+bucket+"/cli/tagged"); err != nil {
+				return err
+			}
+			for _, key := range []string{"cli/small", "cli/tagged"} {
+				out, err := e.aws(ctx, "s3api", "get-object-tagging", "--bucket", bucket, "--key", key, "--query", "TagSet[].[Key,Value]", "--output", "text")
+				if err == nil && strings.Join(strings.Fields(out), "=") != "color=blue" {
+					err = fmt.Errorf("the tags of %s are %q", key, out)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			if _, err := e.aws(ctx, append([]string{"s3api", "delete-object-tagging"}, object...)...); err != nil {
+				return err
+			}
+			out, err := e.aws(ctx, append([]string{"s3api", "get-object-tagging", "--query", "length(TagSet)"}, object...)...)
+			if err == nil && strings.TrimSpace(out) != "0" {
+				err = fmt.Errorf("%s tags are left", strings.TrimSpace(out))
+			}
+			return err
+		}},
 		step{"delete", func(ctx context.Context, e *endpoint) error {
 			if _, err := e.aws(ctx, "s3", "rm", "--recursive", "s3://"+bucket+"/cli/"); err != nil {
 				return err

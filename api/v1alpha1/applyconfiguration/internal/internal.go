@@ -107,6 +107,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: range
       type:
         scalar: boolean
+    - name: tagging
+      type:
+        scalar: boolean
 - name: com.github.suaveplan.storagemux.api.v1alpha1.DrainStatus
   map:
     fields:

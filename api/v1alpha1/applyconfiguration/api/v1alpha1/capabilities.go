@@ -23,6 +23,8 @@ type CapabilitiesApplyConfiguration struct {
 	NativeMultipart *bool `json:"nativeMultipart,omitempty"`
 	// orderedList: lists come in byte order of the keys.
 	OrderedList *bool `json:"orderedList,omitempty"`
+	// tagging: tags of objects are kept.
+	Tagging *bool `json:"tagging,omitempty"`
 	// identity says how far an object's ETag identifies its bytes: native, stored or weak.
 	Identity *apiv1alpha1.Identity `json:"identity,omitempty"`
 }
@@ -78,6 +80,14 @@ func (b *CapabilitiesApplyConfiguration) WithNativeMultipart(value bool) *Capabi
 // If called multiple times, the OrderedList field is set to the value of the last call.
 func (b *CapabilitiesApplyConfiguration) WithOrderedList(value bool) *CapabilitiesApplyConfiguration {
 	b.OrderedList = &value
+	return b
+}
+
+// WithTagging sets the Tagging field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Tagging field is set to the value of the last call.
+func (b *CapabilitiesApplyConfiguration) WithTagging(value bool) *CapabilitiesApplyConfiguration {
+	b.Tagging = &value
 	return b
 }
 
