@@ -43,6 +43,9 @@ func (l *Ladder) Stat(ctx context.Context, key string, opts storage.StatOptions)
 // SetStream implements storage.Storage. A write to all with a precondition is
 // decided by the first candidate; the others follow without it.
 func (l *Ladder) SetStream(ctx context.Context, key string, body storage.Body, opts storage.SetOptions) (storage.Info, error) {
+	if err := storage.RefuseTags("SetStream", opts.Tags); err != nil {
+		return storage.Info{}, err
+	}
 	return l.write(ctx, "SetStream", key, func(ctx context.Context) (storage.Info, error) {
 		return l.writes.SetStream(ctx, key, body, opts)
 	})

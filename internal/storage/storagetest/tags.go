@@ -69,7 +69,9 @@ func tagsChangedLater(s *suite) {
 		s.wantTags("key", tags, "after a change")
 	}
 	after, err := s.store.Stat(s.ctx, "key", storage.StatOptions{})
-	if err != nil || after.ETag != before.ETag || !after.ModTime.Equal(before.ModTime) || !maps.Equal(after.Metadata, before.Metadata) {
+	// Members of a mux have each their own time.
+	later := after.ServedBy == before.ServedBy && !after.ModTime.Equal(before.ModTime)
+	if err != nil || after.ETag != before.ETag || later || !maps.Equal(after.Metadata, before.Metadata) {
 		s.Errorf("tags changed %+v to %+v, %v", before, after, err)
 	}
 	s.want("key", data)
