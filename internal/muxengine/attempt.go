@@ -391,9 +391,8 @@ type sentBody struct {
 
 func (b *sentBody) Open() (io.ReadCloser, error) {
 	// Behind the content there may be a store as well, which is slow to answer.
-	a := b.attempt
+	a, asked := b.attempt, b.attempt.call.node.mux.now()
 	a.pause()
-	asked := a.call.node.mux.now()
 	a.asks(asked)
 	r, err := b.Body.Open()
 	a.takes(0, a.call.node.mux.now()-asked, false)
