@@ -26,19 +26,19 @@ import (
 // faults are what happens to one member at a time. 300 KiB are more than the
 // front reads ahead, than a socket buffers and than a part of any of them.
 var faults = []fault{
-	{name: "refuse", refuse: true},
-	{name: "reset before the head of the request", toxic: `{"name":"t","type":"reset_peer","stream":"upstream","attributes":{"timeout":0}}`},
-	{name: "reset before the head of the answer", toxic: `{"name":"t","type":"reset_peer","stream":"downstream","attributes":{"timeout":0}}`},
+	{name: "refuse", refuse: true, mute: true},
+	{name: "reset before the head of the request", mute: true, toxic: `{"name":"t","type":"reset_peer","stream":"upstream","attributes":{"timeout":0}}`},
+	{name: "reset before the head of the answer", mute: true, toxic: `{"name":"t","type":"reset_peer","stream":"downstream","attributes":{"timeout":0}}`},
 	{name: "cut after the head of the answer", spoil: &spoil{breakAt: 1}},
 	{name: "cut in the body of the answer", spoil: &spoil{breakAt: 150 << 10}},
 	{name: "cut in the body of the request", toxic: `{"name":"t","type":"limit_data","stream":"upstream","attributes":{"bytes":150000}}`},
 	{name: "truncate the answer", toxic: `{"name":"t","type":"limit_data","stream":"downstream","attributes":{"bytes":100000}}`},
-	{name: "stall the answer", toxic: `{"name":"t","type":"timeout","stream":"downstream","attributes":{"timeout":0}}`},
-	{name: "stall the request", toxic: `{"name":"t","type":"timeout","stream":"upstream","attributes":{"timeout":0}}`},
+	{name: "stall the answer", mute: true, toxic: `{"name":"t","type":"timeout","stream":"downstream","attributes":{"timeout":0}}`},
+	{name: "stall the request", mute: true, toxic: `{"name":"t","type":"timeout","stream":"upstream","attributes":{"timeout":0}}`},
 	{name: "1 KiB/s", toxic: `{"name":"t","type":"bandwidth","stream":"downstream","attributes":{"rate":1}}`},
-	{name: "500", spoil: &spoil{status: http.StatusInternalServerError}},
-	{name: "503 with Retry-After", spoil: &spoil{status: http.StatusServiceUnavailable, retryAfter: "1"}},
-	{name: "429", spoil: &spoil{status: http.StatusTooManyRequests}},
+	{name: "500", mute: true, spoil: &spoil{status: http.StatusInternalServerError}},
+	{name: "503 with Retry-After", mute: true, spoil: &spoil{status: http.StatusServiceUnavailable, retryAfter: "1"}},
+	{name: "429", mute: true, spoil: &spoil{status: http.StatusTooManyRequests}},
 	{name: "a byte of the answer is another", spoil: &spoil{flip: 100 << 10}},
 }
 
@@ -52,7 +52,7 @@ func TestNoFaultOfAMemberMakesABodyWrong(t *testing.T) {
 	} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			w := newFaultyWorld(t, server, mode)
+			w := newFaultyWorld(t, server, mode, muxconfig.KeyspaceReplicated)
 			for i := range faults {
 				for victim := range w.stores {
 					w.endure(t, faults[i], victim)
@@ -77,9 +77,9 @@ const (
 // faultyWorld is a proxy over two stores that can fail.
 type faultyWorld struct {
 	*running
-	mode   string
-	stores []*faultyStore
-	client *http.Client
+	mode, keyspace string
+	stores         []*faultyStore
+	client         *http.Client
 
 	mu sync.Mutex
 	// tried are all contents that were sent for a key, and done how many had
@@ -90,12 +90,12 @@ type faultyWorld struct {
 	served int
 }
 
-func newFaultyWorld(t *testing.T, server *servers.S3, mode string) *faultyWorld {
+func newFaultyWorld(t *testing.T, server *servers.S3, mode, keyspace string) *faultyWorld {
 	t.Helper()
-	w := &faultyWorld{mode: mode, tried: map[string][][]byte{}, done: map[string]int{}}
+	w := &faultyWorld{mode: mode, keyspace: keyspace, tried: map[string][][]byte{}, done: map[string]int{}}
 	d := testDocument(1)
 	mux := &d.Muxes[0]
-	mux.Mode = mode
+	mux.Mode, mux.Keyspace = mode, keyspace
 	mux.BackendTimeout = muxconfig.Duration(400 * time.Millisecond)
 	mux.Health.Cooldown, mux.Health.MaxCooldown = muxconfig.Duration(100*time.Millisecond), muxconfig.Duration(300*time.Millisecond)
 	for _, name := range []string{"a", "b"} {
@@ -115,14 +115,19 @@ func newFaultyWorld(t *testing.T, server *servers.S3, mode string) *faultyWorld 
 	w.client = &http.Client{Transport: transport, Timeout: 30 * time.Second}
 	for i := range stableKeys {
 		key := stableKey(i)
-		for _, store := range w.stores {
-			sums := storage.Checksums{CRC32C: crc32c(stableContent(i))}
-			if _, err := storage.Set(t.Context(), store.direct, key, stableContent(i), storage.SetOptions{Checksums: sums}); err != nil {
-				t.Fatal(err)
+		for at, store := range w.stores {
+			if w.holds(at, i) {
+				store.put(t, key, stableContent(i))
 			}
 		}
 	}
 	return w
+}
+
+// holds reports whether that store holds the stable key i: in keyspace spread
+// each is on one.
+func (w *faultyWorld) holds(store, i int) bool {
+	return w.keyspace == muxconfig.KeyspaceReplicated || store == i/2
 }
 
 func stableKey(i int) string { return fmt.Sprintf("stable-%d", i) }
@@ -153,6 +158,10 @@ func (w *faultyWorld) endure(t *testing.T, one fault, victim int) {
 	t.Helper()
 	name := fmt.Sprintf("%s at %c", one.name, 'a'+victim)
 	w.settle(t, name)
+	spread := w.keyspace == muxconfig.KeyspaceSpread
+	if spread {
+		w.placeDoomed(t)
+	}
 	w.stores[victim].begin(t, one)
 	var clients sync.WaitGroup
 	for i := range stableKeys {
@@ -173,9 +182,21 @@ func (w *faultyWorld) endure(t *testing.T, one fault, victim int) {
 			}
 		})
 	}
+	if one.mute {
+		clients.Go(func() { w.goOn(t, name, victim) })
+	}
+	var deleted bool
+	if spread {
+		clients.Go(func() { w.askForWhatIsNot(t, name, one) })
+		clients.Go(func() { w.listStable(t, name, one) })
+		clients.Go(func() { deleted = w.deleteDoomed(t, name, one) })
+	}
 	clients.Wait()
 	w.stores[victim].end(t)
 	w.look(t, name)
+	if deleted {
+		w.mustBeGone(t, name)
+	}
 }
 
 // settle waits until both members are up.
@@ -183,6 +204,7 @@ func (w *faultyWorld) settle(t *testing.T, name string) {
 	t.Helper()
 	waitFor(t, "both members to be up before "+name, func() bool {
 		_, _, _ = w.get(t.Context(), stableKey(1), "")
+		_, _, _ = w.get(t.Context(), missingKey, "") // in keyspace spread each member is asked for it
 		for _, m := range w.applier.served.Load().mux.Stats().Members {
 			if m.State != muxengine.StateUp || m.WritesDown {
 				return false
@@ -247,25 +269,70 @@ func (w *faultyWorld) write(t *testing.T, name, key, content string, size int) {
 	w.tried[key] = append(w.tried[key], data)
 	count := len(w.tried[key])
 	w.mu.Unlock()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, w.url("s3", "/assets/"+key), bytes.NewReader(data))
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	r.Header.Set("X-Amz-Checksum-Crc32c", base64.StdEncoding.EncodeToString(crc32c(data)))
-	response, err := w.client.Do(r)
-	if err != nil {
-		return
-	}
-	defer response.Body.Close()
-	text, _ := io.ReadAll(response.Body)
+	response, text, err := w.send(t.Context(), http.MethodPut, key, data)
 	switch {
+	case err != nil:
 	case response.StatusCode == http.StatusOK:
 		w.mu.Lock()
 		w.done[key] = count
 		w.mu.Unlock()
 	case response.StatusCode < http.StatusInternalServerError:
 		t.Errorf("%s: PUT %s: status %d: %s", name, key, response.StatusCode, text)
+	}
+}
+
+// send makes a request that a body may belong to, and reads the whole answer.
+func (w *faultyWorld) send(ctx context.Context, method, path string, body []byte) (*http.Response, []byte, error) {
+	r, err := http.NewRequestWithContext(ctx, method, w.url("s3", "/assets/"+path), bytes.NewReader(body))
+	if err != nil {
+		return nil, nil, err
+	}
+	if body != nil {
+		r.Header.Set("X-Amz-Checksum-Crc32c", base64.StdEncoding.EncodeToString(crc32c(body)))
+	}
+	response, err := w.client.Do(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	return response, text, err
+}
+
+// goOn wants what goes on while the victim answers nothing: every key that the
+// other member holds can be read, and a write is taken or, by a shield without
+// its origin, refused with 503.
+func (w *faultyWorld) goOn(t *testing.T, name string, victim int) {
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	for i := range stableKeys {
+		for w.holds(1-victim, i) {
+			status, body, err := w.get(ctx, stableKey(i), "")
+			if err == nil && status == http.StatusOK && bytes.Equal(body, stableContent(i)) {
+				break
+			}
+			if ctx.Err() != nil {
+				t.Errorf("%s: %s cannot be read, though another member holds it: status %d, %v", name, stableKey(i), status, err)
+				return
+			}
+		}
+	}
+	data := pseudoContent(name, smallBytes)
+	for {
+		response, text, err := w.send(ctx, http.MethodPut, "goes-on", data)
+		refused := w.mode == muxconfig.ModeShield && victim == 0
+		switch {
+		case err == nil && refused:
+			if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" {
+				t.Errorf("%s: PUT without the origin: status %d: %s", name, response.StatusCode, text)
+			}
+			return
+		case err == nil && response.StatusCode == http.StatusOK:
+			return
+		case ctx.Err() != nil:
+			t.Errorf("%s: no write is taken: %v, %s", name, err, text)
+			return
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/suaveplan/storagemux/internal/muxconfig"
+	"github.com/suaveplan/storagemux/internal/storage"
 	"github.com/suaveplan/storagemux/internal/storage/s3"
 	"github.com/suaveplan/storagemux/internal/storage/storagetest/servers"
 )
@@ -133,6 +134,15 @@ func (s *spoiled) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// put stores an object past the proxies.
+func (f *faultyStore) put(t *testing.T, key string, data []byte) {
+	t.Helper()
+	sums := storage.Checksums{CRC32C: crc32c(data)}
+	if _, err := storage.Set(t.Context(), f.direct, key, data, storage.SetOptions{Checksums: sums}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // backend is the store as a document names it.
 func (f *faultyStore) backend(name string, server *servers.S3) muxconfig.Backend {
 	return muxconfig.Backend{
@@ -151,6 +161,8 @@ type fault struct {
 	toxic  string
 	refuse bool
 	spoil  *spoil
+	// mute: nothing that the store says of any request arrives.
+	mute bool
 }
 
 func (f *faultyStore) begin(t *testing.T, one fault) {
