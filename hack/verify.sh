@@ -6,7 +6,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
 
-all=(generated tidy format lint scripts)
+all=(generated tidy format lint scripts promises)
 
 # Generates everything in a copy of the work tree, committed or not, so that a stale, missing or
 # superfluous file shows as a diff.
@@ -41,6 +41,20 @@ check_lint() { make --no-print-directory lint; }
 check_scripts() {
   need_packages shellcheck=shellcheck
   tree_files '*.sh' .ci/run | xargs -0 shellcheck
+}
+
+# Every test that docs/guarantees.md names must be there, and every line of its table of modes must name one.
+check_promises() {
+  local name bare missing=() source=docs/guarantees.md
+  while IFS= read -r name; do
+    git grep --untracked -qE "^func ${name%%/*}\(" -- '*_test.go' || missing+=("$name")
+  done < <(grep -oE "\`Test[A-Za-z0-9_]+[^\`]*\`" $source | tr -d "\`" | sort -u)
+  while IFS= read -r name; do
+    git grep --untracked -qF "It(\"$name\"" -- test/e2e || missing+=("end to end: $name")
+  done < <(grep -oE 'end to end: "[^"]+"' $source | cut -d'"' -f2 | sort -u)
+  bare=$(sed -n '/^| mode, keyspace /,/^$/p' $source | tail -n +3 | grep '^|' | grep -v "\`Test" || true)
+  [[ -z $bare ]] || die "$source has lines without a test:"$'\n'"$bare"
+  ((${#missing[@]} == 0)) || die "$source names tests that do not exist: ${missing[*]}"
 }
 
 # tree_files [PATTERN...]: the files that git knows or would take, each ended by a zero byte.

@@ -400,7 +400,7 @@ const (
 
 // ProxySpec is the workload that serves a mux.
 //
-// +kubebuilder:validation:XValidation:rule="self.?type.orValue('Deployment') != 'None' || !(has(self.resources) || has(self.serviceAnnotations) || has(self.serviceAccountAnnotations) || has(self.podLabels) || has(self.podAnnotations) || has(self.nodeSelector) || has(self.tolerations) || has(self.affinity) || self.?serviceType.orValue('ClusterIP') != 'ClusterIP')",message="proxy must not set resources, service, pods and their placement when proxy.type is None: such a mux has no workload and exists only to be nested"
+// +kubebuilder:validation:XValidation:rule="self.?type.orValue('Deployment') != 'None' || !(has(self.resources) || has(self.serviceAnnotations) || has(self.serviceAccountAnnotations) || has(self.podLabels) || has(self.podAnnotations) || has(self.nodeSelector) || has(self.tolerations) || has(self.affinity) || has(self.logLevel) || has(self.accessLog) || self.?profiling.orValue(false) || has(self.env) || self.?serviceType.orValue('ClusterIP') != 'ClusterIP')",message="proxy must not set resources, service, pods, their placement and what they show when proxy.type is None: such a mux has no workload and exists only to be nested"
 type ProxySpec struct {
 	// type is Deployment, or None for a mux that exists only to be nested in others and has no endpoint of its own. With None,
 	// replicas and spool are without meaning, and no other field of proxy may be set.
@@ -487,6 +487,77 @@ type ProxySpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	Spool SpoolSpec `json:"spool,omitzero"`
+
+	// logLevel is the least level that the proxies log. Unset: Info. A change of it, as of accessLog, profiling and env, replaces
+	// the proxies one by one.
+	//
+	// +optional
+	LogLevel LogLevel `json:"logLevel,omitempty"`
+
+	// accessLog says which requests the proxies log: Errors those answered with 500 and above and those that were cut off, and all
+	// others where logLevel is Debug; All every one; Off none. Unset: Errors. Lines hold keys of objects, never credentials.
+	//
+	// +optional
+	AccessLog AccessLog `json:"accessLog,omitempty"`
+
+	// profiling serves Go's profiles under /debug/pprof/ of the proxies' admin port, behind its token.
+	//
+	// +optional
+	Profiling bool `json:"profiling,omitempty"`
+
+	// env is variables of the proxies' environment, at most 32: the standard ones of OpenTelemetry, which say whether and where
+	// traces are sent. Values are no place for credentials.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Env []ProxyEnvVar `json:"env,omitempty"`
+}
+
+// LogLevel is Debug, Info, Warn or Error.
+//
+// +kubebuilder:validation:Enum=Debug;Info;Warn;Error
+type LogLevel string
+
+// The log levels.
+const (
+	LogLevelDebug LogLevel = "Debug"
+	LogLevelInfo  LogLevel = "Info"
+	LogLevelWarn  LogLevel = "Warn"
+	LogLevelError LogLevel = "Error"
+)
+
+// AccessLog is Errors, All or Off.
+//
+// +kubebuilder:validation:Enum=Errors;All;Off
+type AccessLog string
+
+// The access logs.
+const (
+	AccessLogErrors AccessLog = "Errors"
+	AccessLogAll    AccessLog = "All"
+	AccessLogOff    AccessLog = "Off"
+)
+
+// ProxyEnvVar is a variable of the proxies' environment.
+//
+// +kubebuilder:validation:XValidation:rule="self.name.matches('^OTEL_[A-Z0-9_]+$')",message="proxy.env must have names of the form OTEL_NAME, in capital letters, digits and '_'"
+// +kubebuilder:validation:XValidation:rule="!self.name.endsWith('_HEADERS')",message="proxy.env must not have the variables OTEL_*_HEADERS, which hold credentials: send to a collector in the cluster that adds them"
+// +kubebuilder:validation:XValidation:rule="!self.value.matches('://[^/?#]*@')",message="proxy.env must not have a URL with credentials: send to a collector in the cluster that adds them"
+type ProxyEnvVar struct {
+	// name of the variable, beginning with OTEL_, such as OTEL_EXPORTER_OTLP_ENDPOINT.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Name string `json:"name"`
+
+	// value of the variable, as it is: $(NAME) stands for nothing else.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=4096
+	Value string `json:"value"`
 }
 
 // AnnotationValue is the value of an annotation.

@@ -205,6 +205,40 @@ var _ = Describe("a StorageMux", func() {
 		w.expectKstatus(v1alpha1.KindStorageMux, "assets", status.CurrentStatus)
 	})
 
+	It("has proxies that show what they are asked to, and no longer when that is taken back", func() {
+		w := newWorld()
+		w.backend("a")
+		w.mux("assets", v1alpha1.KeyspaceReplicated, "a")
+		w.startPods("assets", 1)
+		w.expectServing("assets")
+		container := func() corev1.Container {
+			deployment := &appsv1.Deployment{}
+			Expect(cluster.Get(context.Background(), w.key(render.ChildName("assets")), deployment)).To(Succeed())
+			return deployment.Spec.Template.Spec.Containers[0]
+		}
+		plain := container()
+		Expect(plain.Env).To(BeEmpty())
+		w.editMux("assets", func(m *v1alpha1.StorageMux) {
+			m.Spec.Proxy.LogLevel, m.Spec.Proxy.AccessLog, m.Spec.Proxy.Profiling = v1alpha1.LogLevelDebug, v1alpha1.AccessLogAll, true
+			m.Spec.Proxy.Env = []v1alpha1.ProxyEnvVar{
+				{Name: "OTEL_EXPORTER_OTLP_ENDPOINT", Value: "http://collector:4318"},
+				{Name: "OTEL_RESOURCE_ATTRIBUTES", Value: "team=$(TEAM)"},
+			}
+		})
+		Eventually(container).WithTimeout(soon).Should(SatisfyAll(
+			HaveField("Args", ContainElements("--log-level=DEBUG", "--access-log=all", "--pprof")),
+			HaveField("Env", Equal([]corev1.EnvVar{
+				{Name: "OTEL_EXPORTER_OTLP_ENDPOINT", Value: "http://collector:4318"},
+				{Name: "OTEL_RESOURCE_ATTRIBUTES", Value: "team=$$(TEAM)"},
+			}))))
+		w.editMux("assets", func(m *v1alpha1.StorageMux) {
+			m.Spec.Proxy.LogLevel, m.Spec.Proxy.AccessLog, m.Spec.Proxy.Profiling, m.Spec.Proxy.Env = "", "", false, nil
+		})
+		Eventually(container).WithTimeout(soon).Should(Equal(plain))
+		w.expectServing("assets")
+		w.expectKstatus(v1alpha1.KindStorageMux, "assets", status.CurrentStatus)
+	})
+
 	It("changes nothing while it is paused", func() {
 		w := newWorld()
 		w.backend("a")

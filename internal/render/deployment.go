@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"path"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -125,20 +126,24 @@ func (c childMaker) container() *corev1ac.ContainerApplyConfiguration {
 	probe := func(path string) *corev1ac.ProbeApplyConfiguration {
 		return corev1ac.Probe().WithHTTPGet(corev1ac.HTTPGetAction().WithPath(path).WithPort(intstr.FromString("health")).WithScheme(corev1.URISchemeHTTP))
 	}
-	container := corev1ac.Container().WithName("proxy").WithImage(c.options.ProxyImage).
-		WithArgs("proxy",
-			"--namespace="+c.namespace(),
-			"--secret-name="+ConfigSecretName(c.facts.Mux.Name),
-			"--mount-path="+configDir,
-			"--state-dir="+stateDir,
-			fmt.Sprintf("--s3-address=:%d", PortS3),
-			fmt.Sprintf("--admin-address=:%d", PortAdmin),
-			fmt.Sprintf("--health-address=:%d", PortHealth),
-			"--spool-dir="+spoolDir,
-			fmt.Sprintf("--spool-memory=%d", spoolMemory),
-			fmt.Sprintf("--spool-disk=%d", spoolDisk),
-			fmt.Sprintf("--shutdown-delay=%ds", shutdownDelaySeconds),
-			fmt.Sprintf("--drain-timeout=%ds", finishTimeoutSeconds)).
+	args := []string{
+		"proxy",
+		"--namespace=" + c.namespace(),
+		"--secret-name=" + ConfigSecretName(c.facts.Mux.Name),
+		"--mount-path=" + configDir,
+		"--state-dir=" + stateDir,
+		fmt.Sprintf("--s3-address=:%d", PortS3),
+		fmt.Sprintf("--admin-address=:%d", PortAdmin),
+		fmt.Sprintf("--health-address=:%d", PortHealth),
+		"--spool-dir=" + spoolDir,
+		fmt.Sprintf("--spool-memory=%d", spoolMemory),
+		fmt.Sprintf("--spool-disk=%d", spoolDisk),
+		fmt.Sprintf("--shutdown-delay=%ds", shutdownDelaySeconds),
+		fmt.Sprintf("--drain-timeout=%ds", finishTimeoutSeconds),
+	}
+	return corev1ac.Container().WithName("proxy").WithImage(c.options.ProxyImage).
+		WithArgs(append(args, observeArgs(&c.facts.Mux.Spec.Proxy)...)...).
+		WithEnv(environ(&c.facts.Mux.Spec.Proxy)...).
 		WithPorts(port("s3", PortS3), port("admin", PortAdmin), port("health", PortHealth)).
 		WithReadinessProbe(probe("/readyz").WithPeriodSeconds(2).WithTimeoutSeconds(2).WithFailureThreshold(3)).
 		WithLivenessProbe(probe("/healthz").WithPeriodSeconds(10).WithTimeoutSeconds(5).WithFailureThreshold(6)).
@@ -148,7 +153,31 @@ func (c childMaker) container() *corev1ac.ContainerApplyConfiguration {
 			WithReadOnlyRootFilesystem(true).WithCapabilities(corev1ac.Capabilities().WithDrop("ALL"))).
 		WithResources(c.resources(spoolMemory)).
 		WithVolumeMounts(c.mounts()...)
-	return container
+}
+
+// observeArgs are the arguments for what a proxy shows of its work.
+func observeArgs(proxy *v1alpha1.ProxySpec) []string {
+	var args []string
+	if proxy.LogLevel != "" {
+		args = append(args, "--log-level="+strings.ToUpper(string(proxy.LogLevel)))
+	}
+	if proxy.AccessLog != "" {
+		args = append(args, "--access-log="+strings.ToLower(string(proxy.AccessLog)))
+	}
+	if proxy.Profiling {
+		args = append(args, "--pprof")
+	}
+	return args
+}
+
+// environ returns the variables of spec.proxy.env. Kubernetes would put the
+// values of other variables in the place of $(NAME); a doubled $ is one $ to it.
+func environ(proxy *v1alpha1.ProxySpec) []*corev1ac.EnvVarApplyConfiguration {
+	var list []*corev1ac.EnvVarApplyConfiguration
+	for _, v := range proxy.Env {
+		list = append(list, corev1ac.EnvVar().WithName(v.Name).WithValue(strings.ReplaceAll(v.Value, "$", "$$")))
+	}
+	return list
 }
 
 func (c childMaker) resources(spoolMemory int64) *corev1ac.ResourceRequirementsApplyConfiguration {

@@ -64,6 +64,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.MuxTotalsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Observation"):
 		return &apiv1alpha1.ObservationApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ProxyEnvVar"):
+		return &apiv1alpha1.ProxyEnvVarApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ProxySpec"):
 		return &apiv1alpha1.ProxySpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RetrySpec"):

@@ -23,6 +23,8 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: com.github.suaveplan.storagemux.api.v1alpha1.AccessLog
+  scalar: string
 - name: com.github.suaveplan.storagemux.api.v1alpha1.AddressingStyle
   scalar: string
 - name: com.github.suaveplan.storagemux.api.v1alpha1.AllDownPolicy
@@ -331,6 +333,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: p99
       type:
         scalar: numeric
+- name: com.github.suaveplan.storagemux.api.v1alpha1.LogLevel
+  scalar: string
 - name: com.github.suaveplan.storagemux.api.v1alpha1.Member
   map:
     fields:
@@ -432,12 +436,35 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: fanoutPartials
       type:
         scalar: numeric
+- name: com.github.suaveplan.storagemux.api.v1alpha1.ProxyEnvVar
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: value
+      type:
+        scalar: string
 - name: com.github.suaveplan.storagemux.api.v1alpha1.ProxySpec
   map:
     fields:
+    - name: accessLog
+      type:
+        namedType: com.github.suaveplan.storagemux.api.v1alpha1.AccessLog
     - name: affinity
       type:
         namedType: io.k8s.api.core.v1.Affinity
+    - name: env
+      type:
+        list:
+          elementType:
+            namedType: com.github.suaveplan.storagemux.api.v1alpha1.ProxyEnvVar
+          elementRelationship: associative
+          keys:
+          - name
+    - name: logLevel
+      type:
+        namedType: com.github.suaveplan.storagemux.api.v1alpha1.LogLevel
     - name: nodeSelector
       type:
         map:
@@ -454,6 +481,9 @@ var schemaYAML = typed.YAMLObject(`types:
         map:
           elementType:
             namedType: com.github.suaveplan.storagemux.api.v1alpha1.LabelValue
+    - name: profiling
+      type:
+        scalar: boolean
     - name: replicas
       type:
         scalar: numeric

@@ -40,6 +40,17 @@ type ProxySpecApplyConfiguration struct {
 	Affinity *v1.Affinity `json:"affinity,omitempty"`
 	// spool is where each proxy keeps request bodies that it may have to send again.
 	Spool *SpoolSpecApplyConfiguration `json:"spool,omitempty"`
+	// logLevel is the least level that the proxies log. Unset: Info. A change of it, as of accessLog, profiling and env, replaces
+	// the proxies one by one.
+	LogLevel *apiv1alpha1.LogLevel `json:"logLevel,omitempty"`
+	// accessLog says which requests the proxies log: Errors those answered with 500 and above and those that were cut off, and all
+	// others where logLevel is Debug; All every one; Off none. Unset: Errors. Lines hold keys of objects, never credentials.
+	AccessLog *apiv1alpha1.AccessLog `json:"accessLog,omitempty"`
+	// profiling serves Go's profiles under /debug/pprof/ of the proxies' admin port, behind its token.
+	Profiling *bool `json:"profiling,omitempty"`
+	// env is variables of the proxies' environment, at most 32: the standard ones of OpenTelemetry, which say whether and where
+	// traces are sent. Values are no place for credentials.
+	Env []ProxyEnvVarApplyConfiguration `json:"env,omitempty"`
 }
 
 // ProxySpecApplyConfiguration constructs a declarative configuration of the ProxySpec type for use with
@@ -173,5 +184,42 @@ func (b *ProxySpecApplyConfiguration) WithAffinity(value v1.Affinity) *ProxySpec
 // If called multiple times, the Spool field is set to the value of the last call.
 func (b *ProxySpecApplyConfiguration) WithSpool(value *SpoolSpecApplyConfiguration) *ProxySpecApplyConfiguration {
 	b.Spool = value
+	return b
+}
+
+// WithLogLevel sets the LogLevel field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LogLevel field is set to the value of the last call.
+func (b *ProxySpecApplyConfiguration) WithLogLevel(value apiv1alpha1.LogLevel) *ProxySpecApplyConfiguration {
+	b.LogLevel = &value
+	return b
+}
+
+// WithAccessLog sets the AccessLog field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the AccessLog field is set to the value of the last call.
+func (b *ProxySpecApplyConfiguration) WithAccessLog(value apiv1alpha1.AccessLog) *ProxySpecApplyConfiguration {
+	b.AccessLog = &value
+	return b
+}
+
+// WithProfiling sets the Profiling field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Profiling field is set to the value of the last call.
+func (b *ProxySpecApplyConfiguration) WithProfiling(value bool) *ProxySpecApplyConfiguration {
+	b.Profiling = &value
+	return b
+}
+
+// WithEnv adds the given value to the Env field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Env field.
+func (b *ProxySpecApplyConfiguration) WithEnv(values ...*ProxyEnvVarApplyConfiguration) *ProxySpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithEnv")
+		}
+		b.Env = append(b.Env, *values[i])
+	}
 	return b
 }
