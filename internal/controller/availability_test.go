@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -10,12 +11,17 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"github.com/suaveplan/storagemux/api/v1alpha1"
 	"github.com/suaveplan/storagemux/internal/muxconfig"
+	"github.com/suaveplan/storagemux/internal/render"
 )
 
 var _ = Describe("two operators", func() {
@@ -32,6 +38,13 @@ var _ = Describe("two operators", func() {
 
 		ended := time.Now()
 		stopFirst()
+		lease := &coordinationv1.Lease{}
+		Eventually(func() string {
+			Expect(cluster.Get(context.Background(), w.key(leaseName), lease)).To(Succeed())
+			return ptr.Deref(lease.Spec.HolderIdentity, "")
+		}).WithTimeout(soon).WithPolling(10 * time.Millisecond).ShouldNot(BeEmpty())
+		// Both clocks are this process's.
+		Expect(lease.Spec.AcquireTime.Sub(ended)).To(SatisfyAll(BeNumerically(">", 0), BeNumerically("<", 2*time.Second)), "the hand-over of the lease")
 		w.backend("b")
 		w.editMux("assets", func(m *v1alpha1.StorageMux) { m.Spec.Backends = append(m.Spec.Backends, v1alpha1.Member{Name: "b"}) })
 		Eventually(func() *muxconfig.Document { return w.document("assets") }).WithTimeout(soon).Should(SatisfyAll(
@@ -122,6 +135,70 @@ var _ = Describe("an operator with nothing to do", func() {
 		defer mu.Unlock()
 		Expect(paths).To(BeEmpty())
 		Expect(writes.Load()).To(BeZero())
+	})
+})
+
+var _ = Describe("an operator that is started anew", func() {
+	It("writes nothing where nothing has changed, and undoes what has", func() {
+		var writes atomic.Int64
+		var mu sync.Mutex
+		var paths []string
+		w := newWorld()
+		w.create(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "disk"}, Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		}})
+		w.create(&v1alpha1.StorageBackend{
+			ObjectMeta: metav1.ObjectMeta{Name: "files"},
+			Spec:       v1alpha1.StorageBackendSpec{File: &v1alpha1.FileBackend{PersistentVolumeClaim: &v1alpha1.FileVolumeClaim{ClaimName: "disk"}}},
+		})
+		w.backend("a")
+		w.create(&v1alpha1.StorageMux{
+			ObjectMeta: metav1.ObjectMeta{Name: "assets"},
+			Spec: v1alpha1.StorageMuxSpec{
+				Mode: v1alpha1.ModeFailover, Keyspace: v1alpha1.KeyspaceReplicated, Backends: []v1alpha1.Member{leaf("files"), leaf("a")},
+				Proxy: v1alpha1.ProxySpec{
+					Resources:          &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("0.5")}},
+					ServiceAnnotations: map[string]v1alpha1.AnnotationValue{"example.com/x": "y"},
+					NodeSelector:       map[string]v1alpha1.LabelValue{"disk": "fast"},
+					Tolerations:        []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpExists}},
+				},
+			},
+		})
+		w.startPods("assets", 2)
+		w.expectServing("assets")
+		for _, name := range []string{"files", "a"} {
+			w.expectBackend(name, v1alpha1.ConditionReachable, yes, v1alpha1.ReasonReachable)
+		}
+		w.stop()
+		deployment := &appsv1.Deployment{}
+		key := w.key(render.ChildName("assets"))
+		Expect(cluster.Get(context.Background(), key, deployment)).To(Succeed())
+		wanted := deployment.Spec.Template.Spec.ServiceAccountName
+		w.wrap = func(rt http.RoundTripper) http.RoundTripper { return countingTransport{rt, &writes, &mu, &paths} }
+		taken := func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(paths)
+		}
+		w.startOperator()
+		Consistently(taken).WithTimeout(3 * time.Second).Should(BeEmpty())
+		w.expectServing("assets")
+		w.stop()
+
+		By("changing a child while no operator runs")
+		w.edit(deployment, func() {
+			deployment.Spec.Template.Spec.ServiceAccountName = "default"
+			deployment.Spec.Template.Spec.DeprecatedServiceAccount = "default"
+		})
+		w.startOperator()
+		Eventually(func() string {
+			Expect(cluster.Get(context.Background(), key, deployment)).To(Succeed())
+			return deployment.Spec.Template.Spec.ServiceAccountName
+		}).WithTimeout(soon).Should(Equal(wanted))
+		Consistently(taken).WithTimeout(time.Second).Should(HaveLen(1))
+		w.expectServing("assets")
+		w.expectKstatus(v1alpha1.KindStorageMux, "assets", status.CurrentStatus)
 	})
 })
 

@@ -109,6 +109,9 @@ func (r *muxReconciler) applyChild(ctx context.Context, mux *v1alpha1.StorageMux
 	case r.applied.same(mux, child, intent, existing):
 		return nil
 	default:
+		if kept, err := r.stands(ctx, mux, child, intent, object); err != nil || kept {
+			return err
+		}
 		// An object that took the place of this one since is a conflict.
 		object.SetUID(existing.UID)
 	}
@@ -123,6 +126,29 @@ func (r *muxReconciler) applyChild(ctx context.Context, mux *v1alpha1.StorageMux
 	}
 	r.applied.keep(mux, child, intent, object)
 	return nil
+}
+
+// stands reports whether a child that is there is as wanted although this process
+// has not seen it so, as after a restart, and remembers it then.
+func (r *muxReconciler) stands(ctx context.Context, mux *v1alpha1.StorageMux, child render.Child,
+	intent [sha256.Size]byte, wanted *unstructured.Unstructured,
+) (bool, error) {
+	if r.applied.other(mux, child, intent) {
+		return false, nil
+	}
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(wanted.GroupVersionKind())
+	err := r.live.Get(ctx, client.ObjectKeyFromObject(wanted), live)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("read %s %s: %w", child.Kind, client.ObjectKeyFromObject(wanted), err)
+	}
+	if ownership(metav1.GetControllerOf(live), mux) != nil || !fulfils(live, wanted, string(fieldOwner)) {
+		return false, nil
+	}
+	r.applied.keep(mux, child, intent, live)
+	return true, nil
 }
 
 // repair applies a child that somebody has changed so that, put together with
@@ -170,6 +196,14 @@ func (a *appliedChildren) same(mux *v1alpha1.StorageMux, child render.Child, int
 	defer a.mu.Unlock()
 	known, ok := a.muxes[client.ObjectKeyFromObject(mux)][child.Kind]
 	return ok && known.intent == intent && known.look == look(child, existing)
+}
+
+// other reports whether the child was applied in another form last.
+func (a *appliedChildren) other(mux *v1alpha1.StorageMux, child render.Child, intent [sha256.Size]byte) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	known, ok := a.muxes[client.ObjectKeyFromObject(mux)][child.Kind]
+	return ok && known.intent != intent
 }
 
 func (a *appliedChildren) keep(mux *v1alpha1.StorageMux, child render.Child, intent [sha256.Size]byte, now metav1.Object) {
