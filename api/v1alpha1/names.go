@@ -15,7 +15,7 @@ const (
 	AnnotationDataMoved = "storagemux.dev/data-moved"
 
 	// AnnotationPaused stops the controller from changing anything on behalf of the object. What is served goes on being
-	// served; a deletion waits.
+	// served, also by the muxes that contain the object and are not paused themselves; a deletion waits.
 	AnnotationPaused = "storagemux.dev/paused"
 
 	// AnnotationTrue is the value that switches an annotation of this list on.

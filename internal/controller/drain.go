@@ -141,13 +141,17 @@ type vicinity struct {
 	backends map[string]*v1alpha1.StorageBackend
 }
 
-func (v vicinity) facts() render.Facts { return render.Facts{Muxes: v.muxes, Backends: v.backends} }
+// facts are those from which doc was rendered for mux.
+func (v vicinity) facts(mux *v1alpha1.StorageMux, doc *muxconfig.Document) render.Facts {
+	return render.Facts{Mux: mux, Muxes: v.muxes, Backends: v.backends, Stored: doc}.Pinned()
+}
 
 // listed reports whether the spec of mux names d, itself or through muxes and
 // fallback backends that doc has not let go of.
 func (d inDrain) listed(mux *v1alpha1.StorageMux, near vicinity, doc *muxconfig.Document) bool {
 	found := false
-	render.EachListed(mux, near.facts().FindMux, near.facts().FindBackend, func(member *muxconfig.Member) bool {
+	facts := near.facts(mux, doc)
+	render.EachListed(mux, facts.FindMux, facts.FindBackend, func(member *muxconfig.Member) bool {
 		found = found || member.Backend == d.member.Backend && member.Mux == d.member.Mux
 		var below client.Object
 		if b := near.backends[member.Backend]; b != nil {
@@ -229,7 +233,7 @@ func (s *shared) stepOf(ctx context.Context, mux *v1alpha1.StorageMux, d inDrain
 			found = step
 		}
 	}
-	if paused(mux) {
+	if render.Paused(mux) {
 		found.State, found.Message, found.Waiting = render.DrainBlocked, "it is paused by the annotation "+v1alpha1.AnnotationPaused, nil
 	}
 	return found, nil

@@ -18,7 +18,7 @@ func Document(f Facts) (Result, error) {
 	if f.Stored != nil && f.Stored.Transitions > f.Transitions {
 		return Result{}, ErrDeposed
 	}
-	f = withCandidates(f)
+	f = withCandidates(f.Pinned())
 	result := Result{Accepted: AcceptMux(f)}
 	t := newTopology(f)
 	t.gather(f.Mux)

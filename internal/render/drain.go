@@ -95,6 +95,7 @@ type leaving struct {
 	timeout time.Duration // the backend's drainTimeout
 	forced  bool          // annotation force-removal
 	moved   bool          // annotation data-moved
+	held    string        // why it must stay as it is, or ""
 }
 
 // drainRules holds what the decision about one leaving member depends on.
@@ -130,6 +131,13 @@ func (r drainRules) step(l leaving, granted string) Drain {
 	}
 	if l.forced {
 		return r.grant(l, d)
+	}
+	if l.held != "" {
+		d.State, d.Message = DrainBlocked, l.held
+		if l.member.Drain != nil {
+			d.Phase = l.member.Drain.Phase
+		}
+		return d
 	}
 	if block := r.blockedByMode(l); block != "" {
 		d.State, d.Message = DrainBlocked, block

@@ -55,12 +55,9 @@ func (a *assembly) assemble(mux *v1alpha1.StorageMux) {
 func (a *assembly) freeze() {
 	a.wire, a.slots = *a.stored, nil
 	for _, member := range a.stored.Members {
-		s := slot{member: member, backend: a.tree.storedBackend(&member)}
-		switch {
-		case member.Mux != "":
+		s := slot{member: member, backend: a.keep(&member)}
+		if member.Mux != "" {
 			a.tree.gatherStored(member.Mux)
-		case s.backend != nil && s.backend.Fallback != nil:
-			a.tree.gatherStored(muxconfig.LadderName(member.Backend))
 		}
 		object := a.tree.current(&member)
 		if object != nil && (object.GetDeletionTimestamp() != nil || member.Drain != nil) {
@@ -132,7 +129,12 @@ func (a *assembly) serve(member muxconfig.Member, object metav1.Object, continue
 		a.serveBackend(member, backend, continues)
 		return
 	}
-	nested := a.tree.gather(object.(*v1alpha1.StorageMux))
+	mux := object.(*v1alpha1.StorageMux)
+	if !a.tree.facts.Standalone && Paused(mux) && a.tree.storedMux(mux.Name, string(mux.UID)) == nil {
+		a.problem(member, v1alpha1.ReasonBackendNotReady, "%s is paused and was not served before", describe(&member))
+		return
+	}
+	nested := a.tree.gather(mux)
 	if !nested.usable() {
 		a.problem(member, v1alpha1.ReasonTooFewBackends, "%s has %d member(s) that can be used, and mode %s needs %d",
 			describe(&member), len(nested.slots), nested.wire.Mode, muxconfig.MinMembers(nested.wire.Mode))
@@ -144,6 +146,10 @@ func (a *assembly) serve(member muxconfig.Member, object metav1.Object, continue
 // serveBackend takes in a leaf, with the credentials it had before where the
 // new ones cannot be had.
 func (a *assembly) serveBackend(member muxconfig.Member, b *v1alpha1.StorageBackend, continues bool) {
+	if continues && Paused(b) {
+		a.slots = append(a.slots, slot{member: member, backend: a.keep(&member)})
+		return
+	}
 	wire, v := wireBackend(b, a.tree.facts)
 	if !v.OK {
 		a.problem(member, v.Reason, "%s: %s", describe(&member), v.Message)
@@ -188,11 +194,18 @@ func (a *assembly) goOn(index int, member muxconfig.Member, object metav1.Object
 	if mux, ok := object.(*v1alpha1.StorageMux); ok && !a.tree.gather(mux).usable() {
 		return // nothing is left in it
 	}
-	s := slot{member: member, backend: a.tree.storedBackend(&member), leaving: a.leave(member, object)}
-	if s.backend != nil && s.backend.Fallback != nil {
+	s := slot{member: member, backend: a.keep(&member), leaving: a.leave(member, object)}
+	a.slots = slices.Insert(a.slots, index, s)
+}
+
+// keep returns what the stored document says of a member, nil for a mux, and
+// takes along the candidates that a fallback backend has there.
+func (a *assembly) keep(member *muxconfig.Member) *muxconfig.Backend {
+	backend := a.tree.storedBackend(member)
+	if backend != nil && backend.Fallback != nil {
 		a.tree.gatherStored(muxconfig.LadderName(member.Backend))
 	}
-	a.slots = slices.Insert(a.slots, index, s)
+	return backend
 }
 
 func (a *assembly) leave(member muxconfig.Member, object metav1.Object) *leaving {
@@ -200,6 +213,7 @@ func (a *assembly) leave(member muxconfig.Member, object metav1.Object) *leaving
 	return &leaving{
 		member: member, uid: string(object.GetUID()), timeout: a.tree.drainTimeout(&member, map[string]bool{}),
 		forced: annotated(v1alpha1.AnnotationForceRemoval), moved: annotated(v1alpha1.AnnotationDataMoved),
+		held: a.held(object),
 	}
 }
 
