@@ -25,7 +25,7 @@ func runServe(ctx context.Context, std stdio, args []string) error {
 	opts := serve.Options{Out: std.out}
 	level := logFlag(flags)
 	flags.StringVar(&opts.Manifests, "manifests", "", "file or folder of manifests; changes are followed")
-	flags.StringVar(&opts.Mux, "mux", "", "StorageMux to serve, NAME or NAMESPACE/NAME, where there are several")
+	flags.StringVar(&opts.Mux, "mux", "", "StorageMux to serve, NAME or NAMESPACE/NAME; needed where several run proxies and none of those contains the others")
 	flags.StringVar(&opts.S3Address, "s3-address", "127.0.0.1:9000", "address of the S3 port")
 	flags.StringVar(&opts.AdminAddress, "admin-address", "127.0.0.1:9090", "loopback address of report, metrics and probes")
 	flags.DurationVar(&opts.DrainTimeout, "drain-timeout", 30*time.Second, "how long requests may take to end after a signal")

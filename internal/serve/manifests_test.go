@@ -120,6 +120,47 @@ func TestEveryModeIsServed(t *testing.T) {
 	}
 }
 
+func TestTheMuxThatNobodyElseContainsIsServed(t *testing.T) {
+	mux := good[strings.LastIndex(good, "---\n"):]
+	named := func(name, members, proxy string) string {
+		return strings.NewReplacer("name: assets", "name: "+name, "[{name: disk}, {name: memory}]", members,
+			"mode: failover", "mode: failover\n  proxy: {type: "+proxy+"}").Replace(mux)
+	}
+	within := func(name string) string {
+		return "[{name: disk}, {name: nest, ref: {kind: StorageMux, name: " + name + "}}]"
+	}
+	ladder := "---\napiVersion: storagemux.dev/v1alpha1\nkind: StorageBackend\nmetadata: {name: ladder}\nspec: {fallback: {uri: 'fallback://?u=mux%3A%2F%2Fbelow%2F'}}\n"
+	leaves := "[{name: memory}]"
+	stores := good[:strings.LastIndex(good, "---\n")]
+	for _, tt := range []struct{ name, manifests, want string }{
+		{"the only one with a proxy, beside one in it", named("top", within("below"), "Deployment") + named("below", leaves, "None"), "top"},
+		{"the only one with a proxy, beside one of its own", named("top", leaves, "Deployment") + named("aside", leaves, "None"), "top"},
+		{"one with a proxy, in one without", named("top", within("below"), "None") + named("below", leaves, "Deployment"), "below"},
+		{"the outermost of three with proxies", named("b", within("c"), "Deployment") + named("a", within("b"), "Deployment") + named("c", leaves, "Deployment"), "a"},
+		{"one that contains the other by a fallback URI", named("top", "[{name: ladder}]", "Deployment") + ladder + named("below", leaves, "Deployment"), "top"},
+		{"none with a proxy", named("top", within("below"), "None") + named("below", leaves, "None"), "top"},
+		{"two that contain each other", named("a", within("b"), "Deployment") + named("b", within("a"), "Deployment"), ""},
+		{"two with a proxy", named("a", leaves, "Deployment") + named("b", leaves, "Deployment") + named("c", leaves, "None"), ""},
+	} {
+		dir := t.TempDir()
+		writeManifest(t, dir, "all.yaml", stores+tt.manifests)
+		files, err := readFiles(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := load(files, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		switch key, err := r.choose("", dir); {
+		case tt.want == "" && (err == nil || !strings.Contains(err.Error(), "choose one with --mux: default/a, default/b")):
+			t.Errorf("%s: chose %s (%v), want a question", tt.name, key, err)
+		case tt.want != "" && (err != nil || key.Name != tt.want):
+			t.Errorf("%s: chose %s (%v), want %s", tt.name, key, err, tt.want)
+		}
+	}
+}
+
 func TestAListIsUnpacked(t *testing.T) {
 	dir := t.TempDir()
 	var items strings.Builder

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/suaveplan/storagemux/api/v1alpha1"
+	"github.com/suaveplan/storagemux/internal/muxconfig"
 	"github.com/suaveplan/storagemux/internal/render"
 )
 
@@ -176,14 +177,20 @@ func beside(m manifest, path string) (string, error) {
 	return absolute, nil
 }
 
-// choose returns the mux of that name, NAME or NAMESPACE/NAME, or the only one
-// if the name is empty.
+// choose returns the mux of that name, NAME or NAMESPACE/NAME. If the name is
+// empty it is the only one that runs a proxy, or, of those, the only one that no
+// other mux contains.
 func (r *resources) choose(name, path string) (types.NamespacedName, error) {
 	var fitting []types.NamespacedName
 	for key := range r.muxes {
 		if name == "" || name == key.Name || name == key.String() {
 			fitting = append(fitting, key)
 		}
+	}
+	if name == "" {
+		fitting = narrowed(fitting, func(key types.NamespacedName) bool { return render.HasWorkload(r.muxes[key]) })
+		nested := r.nested()
+		fitting = narrowed(fitting, func(key types.NamespacedName) bool { return !nested[key] })
 	}
 	slices.SortFunc(fitting, func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
 	var names []string
@@ -200,4 +207,28 @@ func (r *resources) choose(name, path string) (types.NamespacedName, error) {
 	default:
 		return types.NamespacedName{}, &Problem{File: path, Rule: "there is no StorageMux"}
 	}
+}
+
+// narrowed returns those of keys that are so, or all if none is.
+func narrowed(keys []types.NamespacedName, is func(types.NamespacedName) bool) []types.NamespacedName {
+	some := slices.DeleteFunc(slices.Clone(keys), func(key types.NamespacedName) bool { return !is(key) })
+	if len(some) == 0 {
+		return keys
+	}
+	return some
+}
+
+// nested are the muxes that another one contains.
+func (r *resources) nested() map[types.NamespacedName]bool {
+	nested := map[types.NamespacedName]bool{}
+	for key, mux := range r.muxes {
+		f := render.Facts{Muxes: inNamespace(r.muxes, key.Namespace), Backends: inNamespace(r.backends, key.Namespace)}
+		render.EachListed(mux, f.FindMux, f.FindBackend, func(member *muxconfig.Member) bool {
+			if member.Mux != "" && member.Mux != key.Name {
+				nested[types.NamespacedName{Namespace: key.Namespace, Name: member.Mux}] = true
+			}
+			return true
+		})
+	}
+	return nested
 }

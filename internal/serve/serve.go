@@ -18,7 +18,8 @@ import (
 type Options struct {
 	// Manifests is a file or a folder.
 	Manifests string
-	// Mux is NAME or NAMESPACE/NAME; it may be empty where there is one.
+	// Mux is NAME or NAMESPACE/NAME; it may be empty where there is one, only
+	// one runs a proxy, or all others are in one.
 	Mux string
 	// S3Address and AdminAddress are HOST:PORT. The admin port has neither
 	// TLS nor a token, so that its host must be loopback.
