@@ -104,3 +104,19 @@ func TestColumnsShowReadinessFirstAndReasonsOnlyWhenAsked(t *testing.T) {
 		}
 	}
 }
+
+// kubectl resolves categories before kinds: one with the name of a kind turns "kubectl edit KIND NAME" into a question for several.
+func TestNoCategoryHasANameOfAKind(t *testing.T) {
+	names := map[string]bool{}
+	for _, crd := range loadCRDs(t) {
+		names[crd.Spec.Names.Plural], names[crd.Spec.Names.Singular] = true, true
+		for _, short := range crd.Spec.Names.ShortNames {
+			names[short] = true
+		}
+	}
+	for _, crd := range loadCRDs(t) {
+		if categories := crd.Spec.Names.Categories; len(categories) != 1 || names[categories[0]] || categories[0] == "all" {
+			t.Errorf("the categories of %s are %q, and must be one that is no name of a kind (%v) and not all", crd.Spec.Names.Kind, categories, names)
+		}
+	}
+}

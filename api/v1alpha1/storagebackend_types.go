@@ -653,7 +653,7 @@ type StorageBackendStatus struct {
 // Who may create a StorageBackend may use any Secret of its namespace.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:shortName=sback,categories=storagemux
+// +kubebuilder:resource:shortName=sback,categories=storagemux-all
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.status.type`
