@@ -679,8 +679,7 @@ type StorageMuxStatus struct {
 	// members are all members at every depth, each under its path.
 	//
 	// +optional
-	// +listType=map
-	// +listMapKey=path
+	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Members []MemberStatus `json:"members,omitempty"`
 }
@@ -733,7 +732,7 @@ type MemberStatus struct {
 // them a request goes to; its status tells the live truth about each.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:shortName=smux,categories=storagemux,path=storagemuxes
+// +kubebuilder:resource:shortName=smux,categories=storagemux-all,path=storagemuxes
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.proxy.replicas,statuspath=.status.replicas,selectorpath=.status.selector
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`

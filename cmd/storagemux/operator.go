@@ -41,6 +41,7 @@ func runOperator(ctx context.Context, std stdio, args []string) error {
 	flags.StringVar(&opts.MetricsAddress, "metrics-bind-address", "0", "address of the metrics; 0 for none")
 	flags.BoolVar(&opts.SecureMetrics, "metrics-secure", true, "serve metrics over HTTPS to callers whose token may get /metrics")
 	flags.StringVar(&opts.HealthAddress, "health-probe-bind-address", "0", "address of the probes; 0 for none")
+	flags.StringVar(&opts.PprofAddress, "pprof-bind-address", "0", "address of profiles, to whoever reaches it, such as 127.0.0.1:6060; 0 for none")
 	flags.BoolVar(&opts.LeaderElection, "leader-elect", false, "work only while holding the lease, so that several operators can run")
 	flags.IntVar(&opts.MaxConcurrentReconciles, "max-concurrent-reconciles", 4, "how many objects of each kind are worked on at once")
 	flags.IntVar(&opts.MaxUpgradingMuxes, "max-upgrading-muxes", 3, "how many muxes may have their proxies replaced at once after an upgrade of the operator")

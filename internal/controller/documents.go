@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -40,6 +41,21 @@ type storedDocument struct {
 	// former are the admin sections of the documents before, newest first:
 	// proxies serve them until they have read the newest.
 	former []muxconfig.Admin
+	// written is when this process wrote it, zero if it did not.
+	written time.Time
+}
+
+// takeUp is how long proxies may take to report a new document before status
+// says that they have not: mostly they need a small part of it, and one write of
+// status is enough.
+const takeUp = 300 * time.Millisecond
+
+// fresh returns how much is left of takeUp.
+func (s *storedDocument) fresh(now time.Time) time.Duration {
+	if s == nil {
+		return 0
+	}
+	return max(0, takeUp-now.Sub(s.written))
 }
 
 // formerAdmins is how many admin sections are kept besides the newest.
@@ -202,7 +218,9 @@ func (d *documents) write(ctx context.Context, mux *v1alpha1.StorageMux, stored 
 	if err := d.writer.Update(ctx, current, fieldOwner); err != nil {
 		return nil, fmt.Errorf("update Secret %s: %w", configKey(mux), err)
 	}
-	return d.keep(key, current), nil
+	kept := d.keep(key, current)
+	kept.written = time.Now()
+	return kept, nil
 }
 
 // access is what opens the admin ports of the proxies that read stored.

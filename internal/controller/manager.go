@@ -52,6 +52,9 @@ type Options struct {
 	RequireSecretLabel string
 
 	MetricsAddress, HealthAddress string
+	// PprofAddress is where profiles of the operator are served, to whoever
+	// reaches it; "" or "0" for nowhere.
+	PprofAddress string
 	// SecureMetrics serves metrics over TLS to callers that the API server
 	// knows and permits.
 	SecureMetrics  bool
@@ -96,6 +99,7 @@ func NewManager(ctx context.Context, config *rest.Config, o Options) (manager.Ma
 		Cache:                         cacheOptions(o),
 		Metrics:                       metrics,
 		HealthProbeBindAddress:        o.HealthAddress,
+		PprofBindAddress:              o.PprofAddress,
 		LeaderElection:                o.LeaderElection,
 		LeaderElectionID:              leaseName,
 		LeaderElectionNamespace:       o.Namespace,

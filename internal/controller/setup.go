@@ -41,6 +41,14 @@ const (
 	figuresPerSecond = 10
 )
 
+// After a change of state the other proxies of a mux mostly tell the same at
+// once: what they say goes into one write. Muxes go first, as a store that many
+// use is one of many things that changed.
+const (
+	gatherForMux     = 20 * time.Millisecond
+	gatherForBackend = 100 * time.Millisecond
+)
+
 // Backoff of passes that failed.
 const (
 	minRetry = 50 * time.Millisecond
@@ -69,11 +77,13 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 		upgrades:   &upgrades{limit: o.MaxUpgradingMuxes},
 		graph:      graph{mgr.GetClient()},
 		budget:     newFigureBudget(figuresInterval, figuresPerSecond),
+		writes:     &ownWrites{},
 		events:     eventSink{mgr.GetEventRecorder(reporter)},
 		render:     render.Options{ProxyImage: o.ProxyImage, OperatorNamespace: o.Namespace},
 		now:        time.Now,
 		muxes:      &waker{}, backends: &waker{},
 	}
+	s.turns = &turns{limit: max(1, o.MaxConcurrentReconciles/4), wake: func(key objectKey) { s.backends.wake(key.NamespacedName) }}
 	s.render.ProxyBuild = render.ProxyBuild(s.render)
 	if o.LeaderElection {
 		s.leadership.live = mgr.GetAPIReader()
@@ -101,7 +111,10 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 func (s *shared) reported(c fleet.Change) {
 	wake := func(w *waker, kind, name string) {
 		key := types.NamespacedName{Namespace: c.Mux.Namespace, Name: name}
-		wait := time.Duration(0)
+		wait := gatherForMux
+		if kind == v1alpha1.KindStorageBackend {
+			wait = gatherForBackend
+		}
 		if c.FiguresOnly {
 			wait = max(time.Second, s.budget.due(objectKey{kind, key}, s.now()))
 		}

@@ -23,6 +23,8 @@ type shared struct {
 	fleet      *fleet.Fleet
 	graph      graph
 	budget     *figureBudget
+	writes     *ownWrites
+	turns      *turns
 	events     eventSink
 	render     render.Options
 	now        func() time.Time

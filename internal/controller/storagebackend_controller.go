@@ -40,13 +40,19 @@ type backendScope struct {
 
 // Reconcile implements reconcile.Reconciler.
 func (r *backendReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	key := objectKey{v1alpha1.KindStorageBackend, request.NamespacedName}
+	defer r.turns.end(key)
 	backend := &v1alpha1.StorageBackend{}
 	if err := r.client.Get(ctx, request.NamespacedName, backend); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.budget.forget(objectKey{v1alpha1.KindStorageBackend, request.NamespacedName})
+			r.budget.forget(key)
+			r.writes.forget(key)
 			return reconcile.Result{}, nil
 		}
 		return reconcile.Result{}, fmt.Errorf("read StorageBackend %s: %w", request.NamespacedName, err)
+	}
+	if r.writes.ahead(key, backend, r.now()) {
+		return reconcile.Result{RequeueAfter: cacheCatchUp}, nil
 	}
 	scope := &backendScope{backend: backend}
 	gone, failed := r.phases(ctx, scope)
@@ -69,7 +75,7 @@ func (r *backendReconciler) Reconcile(ctx context.Context, request reconcile.Req
 
 // phases reports whether the backend is gone.
 func (r *backendReconciler) phases(ctx context.Context, scope *backendScope) (gone bool, err error) {
-	if b := scope.backend; b.DeletionTimestamp == nil && !paused(b) {
+	if b := scope.backend; b.DeletionTimestamp == nil && !render.Paused(b) {
 		// Before any mux renders it.
 		if err := r.addFinalizer(ctx, b); err != nil {
 			return false, err
@@ -87,7 +93,7 @@ func (r *backendReconciler) phases(ctx context.Context, scope *backendScope) (go
 	if scope.drain, err = r.gatherDrain(ctx, backendInDrain(scope.backend)); err != nil {
 		return false, err
 	}
-	if len(scope.drain.WaitingFor) > 0 || paused(scope.backend) {
+	if len(scope.drain.WaitingFor) > 0 || render.Paused(scope.backend) {
 		return false, nil
 	}
 	err = r.release(ctx, scope.backend, scope.backend.Status.Drain != nil)
@@ -169,15 +175,19 @@ func (r *backendReconciler) writeBackendStatus(ctx context.Context, scope *backe
 		UsedBy: scope.users, Proxies: scope.proxies, Drain: scope.drain, Now: now,
 	})
 	key := objectKey{v1alpha1.KindStorageBackend, client.ObjectKeyFromObject(scope.backend)}
-	switch status.CompareBackend(before, &after) {
-	case status.Same:
+	difference := status.CompareBackend(before, &after)
+	if difference == status.Same {
 		return nil
-	case status.Figures:
+	}
+	if !r.turns.take(key) {
+		return nil
+	}
+	if difference == status.Figures {
 		if wait := r.budget.take(key, now); wait > 0 {
 			scope.again = wait
 			return nil
 		}
-	default:
+	} else {
 		r.budget.wrote(key, now)
 	}
 	updated := scope.backend.DeepCopy()
@@ -185,6 +195,7 @@ func (r *backendReconciler) writeBackendStatus(ctx context.Context, scope *backe
 	if err := r.client.Status().Update(ctx, updated, fieldOwner); err != nil {
 		return fmt.Errorf("write the status of StorageBackend %s: %w", key.NamespacedName, err)
 	}
+	r.writes.wrote(key, updated, now)
 	r.tellConditions(updated, before.Conditions, after.Conditions, backendTransitions)
 	r.tellBlocked(updated, before.Conditions, after.Conditions)
 	return nil

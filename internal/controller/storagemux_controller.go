@@ -67,6 +67,10 @@ func (r *muxReconciler) Reconcile(ctx context.Context, request reconcile.Request
 		}
 		return reconcile.Result{}, fmt.Errorf("read StorageMux %s: %w", request.NamespacedName, err)
 	}
+	key := objectKey{v1alpha1.KindStorageMux, request.NamespacedName}
+	if r.writes.ahead(key, mux, r.now()) {
+		return reconcile.Result{RequeueAfter: cacheCatchUp}, nil
+	}
 	scope := &muxScope{mux: mux}
 	phases := r.phases
 	if mux.DeletionTimestamp != nil {
@@ -99,7 +103,7 @@ func (r *muxReconciler) Reconcile(ctx context.Context, request reconcile.Request
 // error ends the pass; it is retried.
 func (r *muxReconciler) phases(ctx context.Context, scope *muxScope) (gone bool, err error) {
 	steps := []func(context.Context, *muxScope) error{r.hold, r.look}
-	if !paused(scope.mux) {
+	if !render.Paused(scope.mux) {
 		steps = append(steps, r.writeDocument, r.applyChildren, r.removeOverdue)
 	}
 	for _, step := range steps {
@@ -136,6 +140,7 @@ func (r *muxReconciler) forgetMux(key types.NamespacedName) {
 	r.applied.forget(key)
 	r.endUpgrade(key)
 	r.budget.forget(objectKey{v1alpha1.KindStorageMux, key})
+	r.writes.forget(objectKey{v1alpha1.KindStorageMux, key})
 }
 
 // wakeDraining lets what is being deleted look again: those
@@ -163,8 +168,4 @@ func (r *muxReconciler) wakeDraining(ctx context.Context, scope *muxScope) {
 	for _, name := range muxes {
 		wake(r.muxes, name, scope.facts.Muxes[name] != nil)
 	}
-}
-
-func paused(o interface{ GetAnnotations() map[string]string }) bool {
-	return o.GetAnnotations()[v1alpha1.AnnotationPaused] == v1alpha1.AnnotationTrue
 }

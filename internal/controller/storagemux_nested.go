@@ -7,11 +7,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/suaveplan/storagemux/api/v1alpha1"
+	"github.com/suaveplan/storagemux/internal/render"
 )
 
 // hold adds the finalizer to a mux that others list, before they render it.
 func (r *muxReconciler) hold(ctx context.Context, scope *muxScope) error {
-	if paused(scope.mux) {
+	if render.Paused(scope.mux) {
 		return nil
 	}
 	parents, err := r.graph.muxesWith(ctx, scope.mux.Namespace, indexMuxes, scope.mux.Name)
@@ -42,15 +43,22 @@ func (r *muxReconciler) gatherAbove(ctx context.Context, scope *muxScope) error 
 }
 
 // phasesOfDeletion hold a mux that is being deleted until the proxies of others
-// have let go of it. Meanwhile it stays as it is: nothing is applied for it.
+// have let go of it. Its own proxies serve on meanwhile, so that a change of
+// theirs, such as other credentials, still goes into the document they have. The
+// other children stay as they are: in a foreground deletion they go first.
 func (r *muxReconciler) phasesOfDeletion(ctx context.Context, scope *muxScope) (gone bool, err error) {
 	if err := r.look(ctx, scope); err != nil {
 		return false, err
 	}
+	if scope.stored != nil && !render.Paused(scope.mux) {
+		if err := r.writeDocument(ctx, scope); err != nil {
+			return false, err
+		}
+	}
 	if scope.drain, err = r.gatherDrain(ctx, muxInDrain(scope.mux)); err != nil {
 		return false, err
 	}
-	if len(scope.drain.WaitingFor) > 0 || paused(scope.mux) {
+	if len(scope.drain.WaitingFor) > 0 || render.Paused(scope.mux) {
 		return false, nil
 	}
 	err = r.release(ctx, scope.mux, scope.mux.Status.Drain != nil)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/suaveplan/storagemux/api/v1alpha1"
 	"github.com/suaveplan/storagemux/internal/controller/status"
+	"github.com/suaveplan/storagemux/internal/render"
 )
 
 // writeMuxStatus is the last step of every pass: one write, if something
@@ -26,7 +27,7 @@ func (r *muxReconciler) writeMuxStatus(ctx context.Context, scope *muxScope, fai
 		Stored: scope.stored.wire(), Shape: scope.result.Shape,
 		Children: scope.children, TooOld: scope.result.TooOld, Trouble: scope.trouble,
 		Proxies: scope.proxies, Above: scope.above, Drain: scope.drain,
-		Paused: paused(scope.mux), Now: now,
+		Paused: render.Paused(scope.mux), Now: now,
 	})
 	key := objectKey{v1alpha1.KindStorageMux, client.ObjectKeyFromObject(scope.mux)}
 	switch status.CompareMux(before, &after) {
@@ -38,6 +39,10 @@ func (r *muxReconciler) writeMuxStatus(ctx context.Context, scope *muxScope, fai
 			return nil
 		}
 	default:
+		if wait := scope.stored.fresh(now); wait > 0 && onlyPending(before, &after) {
+			scope.later(wait)
+			return nil
+		}
 		r.budget.wrote(key, now)
 	}
 	updated := scope.mux.DeepCopy()
@@ -48,9 +53,18 @@ func (r *muxReconciler) writeMuxStatus(ctx context.Context, scope *muxScope, fai
 		}
 		return fmt.Errorf("write the status of StorageMux %s: %w", key.NamespacedName, err)
 	}
+	r.writes.wrote(key, updated, now)
 	r.tellConditions(updated, before.Conditions, after.Conditions, muxTransitions)
 	r.tellBlocked(updated, before.Conditions, after.Conditions)
 	return nil
+}
+
+// onlyPending reports whether a mux that is programmed would be said not to be,
+// for no other reason than that proxies have not taken up the newest document.
+func onlyPending(before, after *v1alpha1.StorageMuxStatus) bool {
+	was := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionProgrammed)
+	now := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionProgrammed)
+	return was != nil && was.Status == metav1.ConditionTrue && now != nil && now.Reason == v1alpha1.ReasonPending
 }
 
 // transition is a change of a condition that is worth an event.

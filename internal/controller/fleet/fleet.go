@@ -90,7 +90,9 @@ type Target struct {
 type Change struct {
 	Mux types.NamespacedName
 	// Backends and Nested are the names of the backends and of the muxes
-	// below Mux that the report, or the one before it, mentions.
+	// below Mux of which the report says something else than the one before
+	// it, or all that either mentions where the proxy, or what is known of
+	// it, is new.
 	Backends, Nested []string
 	// FiguresOnly: no state, acknowledgement, rejection or drain moved.
 	FiguresOnly bool

@@ -283,3 +283,48 @@ func TestAProxyThatChangesAllTheTimeIsAskedAtMostTenTimesASecond(t *testing.T) {
 		}
 	})
 }
+
+func TestOnlyWhatAReportSaysAnewIsNamed(t *testing.T) {
+	doc := document(t, 1)
+	doc.Muxes = []muxconfig.Mux{
+		{Name: "assets", UID: "u", Members: []muxconfig.Member{{Name: "a", Backend: "store"}, {Name: "pair", Mux: "pair"}, {Name: "other", Mux: "other"}}},
+		{Name: "pair", UID: "u2", Members: []muxconfig.Member{{Name: "b", Backend: "below"}, {Name: "c", Backend: "beside"}}},
+		{Name: "other", UID: "u3", Members: []muxconfig.Member{{Name: "c", Backend: "beside"}}},
+	}
+	doc.Backends = []muxconfig.Backend{{Name: "store", UID: "1"}, {Name: "below", UID: "2"}, {Name: "beside", UID: "3"}}
+	withRig(t, func(r *rig) {
+		r.doc = doc
+		p := r.proxy()
+		defer p.Stop()
+		r.watch(access(r.doc))
+		time.Sleep(time.Second)
+		expect := func(what, backends, nested string) {
+			t.Helper()
+			c := r.taken()
+			if len(c) != 1 || strings.Join(c[0].Backends, " ") != backends || strings.Join(c[0].Nested, " ") != nested {
+				t.Errorf("%s: changes %+v, want backends %q and muxes %q", what, c, backends, nested)
+			}
+		}
+		expect("the first report", "below beside store", "other pair")
+		edit := func(path string, change func(*muxconfig.MemberReport)) {
+			p.Edit(func(report *muxconfig.Report) {
+				for i := range report.Members {
+					if report.Members[i].Path == path {
+						change(&report.Members[i])
+					}
+				}
+			})
+			time.Sleep(200 * time.Millisecond)
+		}
+		edit("pair/b", func(m *muxconfig.MemberReport) { m.State = muxconfig.StateDown })
+		expect("a member of a nested mux", "below", "pair")
+		edit("other", func(m *muxconfig.MemberReport) { m.Totals = &muxconfig.Totals{Calls: 1} })
+		expect("a nested mux", "", "other")
+		p.Apply(doc)
+		time.Sleep(200 * time.Millisecond)
+		expect("an acknowledgement", "", "")
+		p.Edit(func(report *muxconfig.Report) { report.Members = report.Members[:1] })
+		time.Sleep(200 * time.Millisecond)
+		expect("members that are gone", "below beside", "other pair")
+	})
+}

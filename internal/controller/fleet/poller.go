@@ -3,7 +3,9 @@ package fleet
 import (
 	"context"
 	"math/rand/v2"
+	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -127,7 +129,11 @@ func (p *poller) answered(report *muxconfig.Report) {
 	}
 	state := recovered || before == nil || before.BootID != report.BootID || before.Seq != report.Seq
 	if state || figuresMoved(before, report) {
-		p.fleet.options.Changed(p.change(before, report, !state))
+		change := p.change(before, report, !state)
+		if before != nil && before.BootID == report.BootID && !recovered {
+			change.Backends, change.Nested = moved(before.Members, report.Members)
+		}
+		p.fleet.options.Changed(change)
 	}
 }
 
@@ -218,6 +224,47 @@ func (p *poller) change(before, after *muxconfig.Report, figuresOnly bool) Chang
 	slices.Sort(c.Nested)
 	c.Backends, c.Nested = slices.Compact(c.Backends), slices.Compact(c.Nested)
 	return c
+}
+
+// moved returns the names of the backends that two reports say different things
+// of, and of the muxes in which they, or other such members, are.
+func moved(before, after []muxconfig.MemberReport) (backends, muxes []string) {
+	known := make(map[string]*muxconfig.MemberReport, len(before))
+	for i := range before {
+		known[before[i].Path] = &before[i]
+	}
+	inside := map[string]*muxconfig.MemberReport{}
+	var paths []string
+	note := func(m *muxconfig.MemberReport) {
+		paths = append(paths, m.Path)
+		if m.Backend != "" {
+			backends = append(backends, m.Backend)
+		}
+	}
+	for i := range after {
+		m := &after[i]
+		if m.Mux != "" {
+			inside[m.Path] = m
+		}
+		if old := known[m.Path]; old == nil || !reflect.DeepEqual(old, m) {
+			note(m)
+		}
+		delete(known, m.Path)
+	}
+	for _, gone := range known {
+		if gone.Mux != "" {
+			inside[gone.Path] = gone
+		}
+		note(gone)
+	}
+	for path, m := range inside {
+		if slices.ContainsFunc(paths, func(one string) bool { return one == path || strings.HasPrefix(one, path+"/") }) {
+			muxes = append(muxes, m.Mux)
+		}
+	}
+	slices.Sort(backends)
+	slices.Sort(muxes)
+	return slices.Compact(backends), slices.Compact(muxes)
 }
 
 // figuresMoved compares two reports with the same state. Only figures that

@@ -832,9 +832,7 @@ var schemaYAML = typed.YAMLObject(`types:
         list:
           elementType:
             namedType: com.github.suaveplan.storagemux.api.v1alpha1.MemberStatus
-          elementRelationship: associative
-          keys:
-          - path
+          elementRelationship: atomic
     - name: observedGeneration
       type:
         scalar: numeric
