@@ -319,6 +319,64 @@ var _ = Describe("deleting what is nested", func() {
 		w.expectKstatus(v1alpha1.KindStorageMux, "assets", status.CurrentStatus)
 	})
 
+	It("passes other credentials on to the proxies of all who still serve from it", func() {
+		w := newWorld()
+		for _, name := range []string{"a", "b"} {
+			w.backend(name)
+		}
+		w.muxOf("pair", false, leaf("a"))
+		w.muxOf("assets", false, nested("pair"))
+		w.startPods("pair", 1)
+		w.startPods("assets", 1)
+		w.expectServing("pair")
+		w.expectServing("assets")
+		w.deleteMux("pair")
+		w.expectMux("pair", v1alpha1.ConditionDraining, yes, v1alpha1.ReasonDrainBlocked)
+		secret := w.getSecret("a")
+		w.edit(secret, func() { secret.StringData = credentials("rotated") })
+		for _, mux := range []string{"pair", "assets"} {
+			Eventually(func() string { return w.document(mux).Backend("a").S3.Auth.AccessKeyID }).WithTimeout(soon).Should(Equal("rotated"), mux)
+			w.expectMux(mux, v1alpha1.ConditionProgrammed, yes, v1alpha1.ReasonProgrammed)
+		}
+		w.expectKstatus(v1alpha1.KindStorageMux, "pair", status.TerminatingStatus)
+		w.editMux("assets", func(m *v1alpha1.StorageMux) { m.Spec.Backends = append(m.Spec.Backends, leaf("b")) })
+		w.expectMuxGone("pair")
+		w.expectServing("assets")
+		w.expectKstatus(v1alpha1.KindStorageMux, "assets", status.CurrentStatus)
+	})
+
+	It("stays as it is served while it is paused, and what contains it does not", func() {
+		w := newWorld()
+		for _, name := range []string{"a", "b", "c"} {
+			w.backend(name)
+		}
+		w.muxOf("pair", true, leaf("a"), leaf("b"))
+		w.muxOf("assets", false, nested("pair"))
+		w.startPods("assets", 1)
+		w.expectServing("assets")
+		before := w.document("assets").Mux("pair")
+		w.editMux("pair", func(m *v1alpha1.StorageMux) {
+			metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.AnnotationPaused, v1alpha1.AnnotationTrue)
+			m.Spec.Backends = []v1alpha1.Member{leaf("a"), leaf("c")}
+		})
+		w.expectMux("pair", v1alpha1.ConditionReconciling, yes, v1alpha1.ReasonPaused)
+		w.editMux("assets", func(m *v1alpha1.StorageMux) { m.Spec.BackendTimeout = "7s" })
+		Eventually(func() time.Duration { return time.Duration(w.document("assets").Mux("assets").BackendTimeout) }).WithTimeout(soon).Should(Equal(7 * time.Second))
+		Expect(w.document("assets").Mux("pair")).To(Equal(before))
+		w.expectKstatus(v1alpha1.KindStorageMux, "assets", status.CurrentStatus)
+
+		By("deleting a backend in it, which waits for the end of the pause")
+		w.deleteBackend("b")
+		w.expectBackend("b", v1alpha1.ConditionDraining, yes, v1alpha1.ReasonDrainBlocked)
+		Expect(w.backendCondition("b", v1alpha1.ConditionDraining)().Message).To(ContainSubstring("StorageMux pair is paused"))
+		w.editMux("pair", func(m *v1alpha1.StorageMux) { delete(m.Annotations, v1alpha1.AnnotationPaused) })
+		w.expectGone("b")
+		Eventually(func() *muxconfig.Backend { return w.document("assets").Backend("c") }).WithTimeout(soon).ShouldNot(BeNil())
+		w.expectServing("assets")
+		w.expectKstatus(v1alpha1.KindStorageMux, "assets", status.CurrentStatus)
+		w.expectKstatus(v1alpha1.KindStorageMux, "pair", status.CurrentStatus)
+	})
+
 	It("is blocked for the last member at its level, until it is forced", func() {
 		w := newWorld()
 		for _, name := range []string{"a", "b"} {

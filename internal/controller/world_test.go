@@ -67,6 +67,9 @@ func newWorld(adjust ...func(*Options)) *world {
 	}
 	w.startOperator()
 	DeferCleanup(func() {
+		if !CurrentSpecReport().Failed() {
+			w.checkKstatus()
+		}
 		w.stop()
 		for _, p := range w.pods {
 			p.kill()
@@ -262,11 +265,16 @@ func (w *world) expectServing(mux string) {
 	w.expectMux(mux, v1alpha1.ConditionReady, yes, v1alpha1.ReasonServing)
 }
 
+func unstructuredOf(kind string, fields map[string]any) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: fields}
+	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
+	return u
+}
+
 // kstatus is how tools read the state of an object.
 func (w *world) kstatus(kind, name string) status.Status {
 	GinkgoHelper()
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
+	u := unstructuredOf(kind, map[string]any{})
 	Expect(cluster.Get(context.Background(), w.key(name), u)).To(Succeed())
 	result, err := status.Compute(u)
 	Expect(err).NotTo(HaveOccurred())
@@ -414,3 +422,10 @@ func (w *world) getSecret(name string) *corev1.Secret {
 	Expect(cluster.Get(context.Background(), w.key(name), secret)).To(Succeed())
 	return secret
 }
+
+func (w *world) deletePod(name string) {
+	GinkgoHelper()
+	Expect(cluster.Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}})).To(Succeed())
+}
+
+func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
