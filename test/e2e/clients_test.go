@@ -33,6 +33,8 @@ import (
 // bucket is an S3 bucket as a client sees it.
 type bucket struct {
 	url, name, id, key string
+	// once: sdk's client sends no request a second time.
+	once bool
 }
 
 // muxBucket reads the connection Secret of a mux, as an application does.
@@ -118,12 +120,16 @@ func rclone(ctx context.Context, remotes map[string]bucket, args ...string) (str
 	return run(ctx, env, "rclone", args...)
 }
 
-// sdk is a client with the SDK's default retries.
+// sdk is a client with the SDK's default retries, or with none.
 func (b bucket) sdk() *minio.Client {
 	GinkgoHelper()
 	u, err := url.Parse(b.url)
 	Expect(err).NotTo(HaveOccurred())
-	c, err := minio.New(u.Host, &minio.Options{Creds: credentials.NewStaticV4(b.id, b.key, ""), Region: "us-east-1", BucketLookup: minio.BucketLookupPath})
+	options := &minio.Options{Creds: credentials.NewStaticV4(b.id, b.key, ""), Region: "us-east-1", BucketLookup: minio.BucketLookupPath}
+	if b.once {
+		options.MaxRetries = 1 // the first try counts
+	}
+	c, err := minio.New(u.Host, options)
 	Expect(err).NotTo(HaveOccurred())
 	return c
 }
