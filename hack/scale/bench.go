@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -26,6 +27,9 @@ const (
 	patience = 30 * time.Minute
 )
 
+// errEndedEarly is for a run that was to do only a part of the phases.
+var errEndedEarly = errors.New("ended after the phase that was named")
+
 // bench runs the phases, each on what the ones before it left.
 type bench struct {
 	sizes    sizes
@@ -37,6 +41,10 @@ type bench struct {
 	names    []string
 	report   report
 
+	// profiles is the folder for CPU profiles; "" for none.
+	profiles string
+	config   *rest.Config
+
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
 }
@@ -46,7 +54,7 @@ func newBench(ctx context.Context, config *rest.Config, s sizes, files operatorF
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
-	b := &bench{sizes: s, files: files, cluster: cluster}
+	b := &bench{sizes: s, files: files, cluster: cluster, config: config}
 	ctx, b.cancel = context.WithCancel(ctx)
 	b.proxies = &proxies{cluster: cluster, perMux: s.proxiesPerMux, work: make(chan *corev1.Secret, 64), byMux: map[string]*muxProxies{}}
 	for range 16 {
@@ -72,21 +80,36 @@ func (b *bench) close() {
 }
 
 func (b *bench) run(ctx context.Context) error {
+	r := &b.report
+	text := func(format string, figures ...any) func() string {
+		return func() string { return fmt.Sprintf(format, figures...) }
+	}
 	for _, phase := range []struct {
-		name string
-		run  func(context.Context) error
+		name    string
+		run     func(context.Context) error
+		figures func() string
 	}{
-		{"create the objects", b.create},
-		{"first start", b.firstStart},
-		{"one member changes", b.change},
-		{"rotate the shared credential", b.rotate},
-		{"members flap", b.flap},
-		{"figures move", b.move},
-		{"restart", b.restart},
-		{"idle", b.idle},
+		{"create the objects", b.create, text("")},
+		{"first start", b.firstStart, text("Programmed: %s", &r.firstStart)},
+		{"one member changes", b.change, text("acknowledged: %s", &r.change)},
+		{"rotate the shared credential", b.rotate, text("taken up: %s; acknowledged: %s", &r.rotateTaken, &r.rotate)},
+		{"members flap", b.flap, text("down: %s; up: %s", &r.flapDown, &r.flapUp)},
+		{"restart", b.restart, func() string {
+			return fmt.Sprintf("every proxy asked after %s, writes: %d", r.restart, r.restartWrites)
+		}},
+		{"idle", b.idle, func() string { return fmt.Sprintf("writes: %d", r.idleWrites) }},
+		// The last, since it leaves minutes of writes that wait for their turn.
+		{"figures move", b.move, func() string { return fmt.Sprintf("writes a second: %.1f", r.movingWrites) }},
 	} {
-		began := time.Now()
-		if err := phase.run(ctx); err != nil {
+		began, before := time.Now(), processorTimes(b.operator)
+		asked, err := b.serverRequests(ctx)
+		if err != nil {
+			return err
+		}
+		profiled := b.profile(ctx, phase.name)
+		err = phase.run(ctx)
+		profiled()
+		if err != nil {
 			return fmt.Errorf("%s: %w", phase.name, err)
 		}
 		b.proxies.mu.Lock()
@@ -95,7 +118,21 @@ func (b *bench) run(ctx context.Context) error {
 		if failed != nil {
 			return fmt.Errorf("%s: a simulated proxy: %w", phase.name, failed)
 		}
-		fmt.Printf("%s: done in %s\n", phase.name, time.Since(began).Round(time.Millisecond))
+		took := time.Since(began)
+		now, err := b.serverRequests(ctx)
+		if err != nil {
+			return err
+		}
+		cost := phaseCost{phase.name, took, processorTimes(b.operator).since(before, took), now.since(asked)}
+		b.report.costs = append(b.report.costs, cost)
+		fmt.Printf("%s: done in %s; cores: %s\n", phase.name, took.Round(time.Millisecond), cost.cores)
+		if figures := phase.figures(); figures != "" {
+			fmt.Printf("  %s\n", figures)
+		}
+		fmt.Printf("  requests to the API server: %s\n", cost.requests)
+		if phase.name == b.sizes.until {
+			return errEndedEarly
+		}
 	}
 	return nil
 }
@@ -160,6 +197,9 @@ func (b *bench) firstStart(ctx context.Context) error {
 // change measures from an edit of one StorageBackend until the status of its
 // mux says that every proxy acknowledged it.
 func (b *bench) change(ctx context.Context) error {
+	if err := b.settle(ctx); err != nil {
+		return err
+	}
 	for i := range b.sizes.changes {
 		name := b.names[rand.N(len(b.names))]
 		before := b.watcher.revision(name)
@@ -222,6 +262,9 @@ func (b *bench) rotate(ctx context.Context) error {
 // status says so, and the same for their way back.
 func (b *bench) flap(ctx context.Context) error {
 	names := b.names[:b.sizes.flaps]
+	if err := b.settle(ctx); err != nil {
+		return err
+	}
 	for _, step := range []struct {
 		state muxconfig.MemberState
 		into  *durations
@@ -243,7 +286,7 @@ func (b *bench) flap(ctx context.Context) error {
 		}
 		*step.into = spread(began, at)
 	}
-	return nil
+	return b.measure(&b.report.afterFlap)
 }
 
 // move counts writes while requests come in everywhere.

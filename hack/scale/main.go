@@ -25,6 +25,10 @@ type sizes struct {
 	// down at once.
 	changes, flaps int
 	moving, idle   time.Duration
+	// until is the phase after which to end, without a report; "" for all.
+	until string
+	// machine is what all runs on.
+	machine string
 }
 
 func main() {
@@ -38,8 +42,8 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	var s sizes
-	var binary, output string
+	s := sizes{machine: machine()}
+	var binary, output, profiles string
 	flag.IntVar(&s.muxes, "muxes", 1000, "StorageMuxes")
 	flag.IntVar(&s.backendsPerMux, "backends-per-mux", 5, "StorageBackends in each")
 	flag.IntVar(&s.proxiesPerMux, "proxies-per-mux", 2, "simulated proxies of each")
@@ -47,8 +51,10 @@ func run(ctx context.Context) error {
 	flag.IntVar(&s.flaps, "flaps", 200, "members that go down at once")
 	flag.DurationVar(&s.moving, "moving", 90*time.Second, "for how long figures move everywhere")
 	flag.DurationVar(&s.idle, "idle", 10*time.Minute, "for how long nothing happens")
+	flag.StringVar(&s.until, "until", "", "end after this phase, without a report, such as \"members flap\"")
 	flag.StringVar(&binary, "binary", "bin/storagemux", "the operator")
 	flag.StringVar(&output, "output", "docs/scale.md", "where the report goes")
+	flag.StringVar(&profiles, "profiles", "", "folder for CPU profiles of each phase, of this process with the proxies, the operator and the API server")
 	flag.Parse()
 	if s.flaps > s.muxes {
 		return errors.New("there must be as many muxes as members that go down: each is in another one")
@@ -66,6 +72,9 @@ func run(ctx context.Context) error {
 	env.ControlPlane.Etcd.Configure().Append("unsafe-no-fsync", "true")
 	// Each mux has a Service.
 	env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16")
+	if profiles != "" {
+		env.ControlPlane.GetAPIServer().Configure().Set("profiling", "true")
+	}
 	config, err := env.Start()
 	if err != nil {
 		return fmt.Errorf("start the API server: %w", err)
@@ -86,7 +95,10 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer b.close()
-	if err := b.run(ctx); err != nil {
+	b.profiles = profiles
+	if err := b.run(ctx); errors.Is(err, errEndedEarly) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	report := b.report.markdown(s)

@@ -16,6 +16,9 @@ import (
 
 type operatorFiles struct{ binary, kubeconfig, log string }
 
+// pprofAddress is where the operator serves profiles.
+const pprofAddress = "127.0.0.1:6067"
+
 // operator is one run of the operator's process.
 type operator struct {
 	command *exec.Cmd
@@ -37,6 +40,7 @@ func startOperator(ctx context.Context, files operatorFiles) (*operator, error) 
 	o.command = exec.Command(files.binary, "operator", "--kubeconfig", files.kubeconfig, "--namespace", "default",
 		"--proxy-image", "localhost/storagemux:scale", "--metrics-secure=false",
 		"--metrics-bind-address", fmt.Sprintf("127.0.0.1:%d", port),
+		"--pprof-bind-address", pprofAddress,
 		"--kube-api-qps", "500", "--kube-api-burst", "1000", "--max-concurrent-reconciles", "16")
 	o.command.Stdout, o.command.Stderr = log, log
 	if err := o.command.Start(); err != nil {
@@ -109,21 +113,8 @@ func (o *operator) usage() (usage, error) {
 			u.peak = kib / 1024
 		}
 	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return u, err
-	}
-	// Behind the name, which ends with the last bracket, the 12th and 13th
-	// fields are ticks of 10 ms.
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	for _, text := range fields[11:13] {
-		ticks, err := strconv.Atoi(text)
-		if err != nil {
-			return u, err
-		}
-		u.cpu += time.Duration(ticks) * 10 * time.Millisecond
-	}
-	return u, nil
+	_, _, u.cpu, err = readStat(pid)
+	return u, err
 }
 
 func freePort() (int, error) {

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
-	"runtime"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -22,15 +22,16 @@ func spread(began time.Time, at map[string]time.Time) durations {
 }
 
 // at returns the value that a share of all are not above.
-func (d durations) at(share float64) time.Duration {
-	if len(d) == 0 {
+func (d *durations) at(share float64) time.Duration {
+	if len(*d) == 0 {
 		return 0
 	}
-	sorted := slices.Sorted(slices.Values(d))
+	sorted := slices.Sorted(slices.Values(*d))
 	return sorted[max(0, int(math.Ceil(share*float64(len(sorted))))-1)]
 }
 
-func (d durations) String() string {
+// String is for a pointer, so that it may be asked before all are there.
+func (d *durations) String() string {
 	return fmt.Sprintf("p50 %s, p99 %s, last %s", short(d.at(0.5)), short(d.at(0.99)), short(d.at(1)))
 }
 
@@ -43,28 +44,35 @@ func short(d time.Duration) string {
 
 // report is what was measured.
 type report struct {
+	costs []phaseCost
+
 	firstStart, change, rotate, rotateTaken, flapDown, flapUp durations
 
 	restart                              time.Duration
 	restartWrites, idleWrites            int
 	movingWrites                         float64
 	movingCPU, idleCPU                   float64 // cores
-	afterStart, afterRotation            usage
+	afterStart, afterRotation, afterFlap usage
 	afterMoving, afterRestart, afterIdle usage
 }
 
-func (r report) markdown(s sizes) string {
+func (r *report) markdown(s sizes) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# The operator at scale\n\n")
-	fmt.Fprintf(&out, "Written by `make bench-scale`: %d StorageMuxes with %d StorageBackends in one namespace, all of which name one Secret, "+
+	command := "make bench-scale"
+	if flags := strings.Join(os.Args[1:], " "); flags != "" {
+		command += fmt.Sprintf(" SCALEFLAGS=%q", flags)
+	}
+	fmt.Fprintf(&out, "Written by `%s`: %d StorageMuxes with %d StorageBackends in one namespace, all of which name one Secret, "+
 		"and %d simulated proxies that speak the real report protocol over TLS, against a real API server. "+
-		"API server, etcd (without fsync), proxies and operator shared one machine with %d cores; the operator ran with `--kube-api-qps 500 "+
-		"--max-concurrent-reconciles 16`, without a lease.\n\n", s.muxes, s.muxes*s.backendsPerMux, s.muxes*s.proxiesPerMux, runtime.NumCPU())
+		"API server, etcd (without fsync), proxies and operator shared one machine (%s); the operator ran with `--kube-api-qps 500 "+
+		"--kube-api-burst 1000 --max-concurrent-reconciles 16`, without a lease.\n\n",
+		command, s.muxes, s.muxes*s.backendsPerMux, s.muxes*s.proxiesPerMux, s.machine)
 	fmt.Fprintf(&out, "| what | figure | target |\n|---|---|---|\n")
 	row := func(what, figure, target string) { fmt.Fprintf(&out, "| %s | %s | %s |\n", what, figure, target) }
 	row("first start, from nothing but the users' objects to every mux Programmed, the making of pods included", r.firstStart.String(), "")
 	row("restart, until every proxy was asked again", short(r.restart), "")
-	row("API requests of a restart that could write: one apply of each child, which changes nothing", fmt.Sprint(r.restartWrites), "")
+	row("API writes of a restart", fmt.Sprint(r.restartWrites), "0")
 	row(fmt.Sprintf("one member changed, to acknowledged by all proxies in status, %d times", len(r.change)), r.change.String(), "p99 under 1 s")
 	row("the Secret that every mux uses rotated, to taken up by the proxies", r.rotateTaken.String(), "")
 	row("the same, to acknowledged in status", r.rotate.String(), "")
@@ -72,10 +80,23 @@ func (r report) markdown(s sizes) string {
 	row(fmt.Sprintf("%d members come back at once, to status", s.flaps), r.flapUp.String(), "under 1 s")
 	row(fmt.Sprintf("API writes a second while figures move everywhere, over %s", s.moving), fmt.Sprintf("%.1f", r.movingWrites), "at most 10")
 	row(fmt.Sprintf("API writes in %s of idleness", s.idle), fmt.Sprint(r.idleWrites), "0")
-	row("memory of the operator, resident: after the start, rotation, moving figures, restart, idleness", fmt.Sprintf("%.0f, %.0f, %.0f, %.0f, %.0f MiB",
-		r.afterStart.resident, r.afterRotation.resident, r.afterMoving.resident, r.afterRestart.resident, r.afterIdle.resident), "under 400 MiB")
-	row("its peak: before the restart, after it", fmt.Sprintf("%.0f, %.0f MiB", r.afterMoving.peak, r.afterIdle.peak), "")
+	row("memory of the operator, resident: after the start, rotation, restart, idleness, moving figures", fmt.Sprintf("%.0f, %.0f, %.0f, %.0f, %.0f MiB",
+		r.afterStart.resident, r.afterRotation.resident, r.afterRestart.resident, r.afterIdle.resident, r.afterMoving.resident), "under 400 MiB")
+	row("its peak: before the restart, after it", fmt.Sprintf("%.0f, %.0f MiB", r.afterFlap.peak, r.afterMoving.peak), "")
 	row("CPU of the operator for the first start", short(r.afterStart.cpu), "")
 	row("cores of the operator while figures move, while idle", fmt.Sprintf("%.2f, %.3f", r.movingCPU, r.idleCPU), "")
+	fmt.Fprintf(&out, "\n## What each phase cost\n\nCores are those that each process took on average over the whole phase, pauses included. "+
+		"Requests are all that the API server counted without watches, those of the benchmark itself among them.\n\n")
+	fmt.Fprintf(&out, "| phase | took | cores | requests to the API server |\n|---|---|---|---|\n")
+	for _, c := range r.costs {
+		fmt.Fprintf(&out, "| %s | %s | %s | %s |\n", c.phase, short(c.took), c.cores, c.requests)
+	}
 	return out.String()
+}
+
+// phaseCost is what one phase took of the machine and of the API server.
+type phaseCost struct {
+	phase           string
+	took            time.Duration
+	cores, requests string
 }
