@@ -21,6 +21,8 @@ prepare() {
     "$ROOT/hack/cluster/up.sh"
     export KUBECONFIG=$CLUSTER_KUBECONFIG
     PATH=$STATE:$PATH # kubectl
+    # What an earlier cluster at this address had is nothing to go by.
+    export KUBECACHEDIR=$DATA/kubectl
     image=$(IMAGE=localhost/storagemux:$tag "$ROOT/hack/image/build.sh")
     local tarball
     read -r tarball STORAGEMUX_STORE_IMAGE < <("$ROOT/hack/cluster/image.sh" versitygw)
@@ -37,4 +39,5 @@ install_operator() {
   "$("$ROOT/hack/tool.sh" kustomize)" build "$ROOT/config/default" | sed "s|localhost/storagemux:dev|$1|" |
     kubectl apply --server-side --force-conflicts -f - >&2
   kubectl -n storagemux-system rollout status deployment/storagemux-operator --timeout=3m >&2
+  [[ -z ${KUBECACHEDIR:-} ]] || rm -rf "$KUBECACHEDIR/discovery" # kinds may have changed
 }
