@@ -14,6 +14,18 @@ type health struct {
 	applied func() (ok bool, why string)
 }
 
+// leave makes connections end with the request that they carry once the proxy is
+// on its way out, while it still takes new ones: when the port closes, no client
+// is left with a connection on which it is about to send.
+func (h *health) leave(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if h.stopping.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 func (h *health) register(mux *http.ServeMux) {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", h.ready)

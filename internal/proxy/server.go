@@ -136,7 +136,7 @@ func (s *Server) Listen() error {
 	if s.opts.Pprof {
 		profiles(admin)
 	}
-	front := &http.Server{Handler: s.gate.currentProtocol(s.front)}
+	front := &http.Server{Handler: s.health.leave(s.gate.currentProtocol(s.front))}
 	guarded := &http.Server{Handler: s.gate.authorized(admin), TLSConfig: s.gate.adminTLS(), WriteTimeout: adminTimeout}
 	wanted := []struct {
 		name, address string

@@ -356,8 +356,8 @@ func TestATerminationFinishesWhatRunsAndGoesOnReporting(t *testing.T) {
 	if response, _ := do(t, c, "GET", r.url("health", "/readyz"), "", nil); response.StatusCode != 503 {
 		t.Errorf("it is ready while it stops: %d", response.StatusCode)
 	}
-	if response, _ := do(t, client(t), "GET", r.url("s3", "/assets/key"), "", nil); response.StatusCode != 200 {
-		t.Errorf("a new request during the delay answers %d", response.StatusCode)
+	if response, _ := do(t, client(t), "GET", r.url("s3", "/assets/key"), "", nil); response.StatusCode != 200 || !response.Close {
+		t.Errorf("a new request during the delay answers %d, and its connection ends with it: %t", response.StatusCode, response.Close)
 	}
 	time.Sleep(400 * time.Millisecond)
 	if _, err := client(t).Get(r.url("s3", "/assets/key")); err == nil {
