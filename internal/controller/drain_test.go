@@ -111,8 +111,8 @@ var _ = Describe("deleting a StorageBackend", func() {
 		w.backend("b")
 		w.editMux("assets", func(m *v1alpha1.StorageMux) { m.Spec.Backends = append(m.Spec.Backends, v1alpha1.Member{Name: "b"}) })
 		w.expectGone("a")
+		Eventually(func() []muxconfig.Released { return w.document("assets").Released }).WithTimeout(soon).Should(BeEmpty())
 		w.expectServing("assets")
-		Expect(w.document("assets").Released).To(BeEmpty())
 		w.expectKstatus(v1alpha1.KindStorageMux, "assets", status.CurrentStatus)
 	})
 
