@@ -410,5 +410,5 @@ func median(values []float64) float64 {
 	if len(sorted) == 0 {
 		return math.NaN()
 	}
-	return sorted[len(sorted)/2]
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }

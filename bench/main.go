@@ -43,18 +43,22 @@ func main() {
 	flag.StringVar(&b.work, "work", "", "with -only: only works whose name contains this, e.g. 'GET 64 KiB'")
 	flag.StringVar(&b.path, "path", "", "with -only: only direct and paths whose name contains this")
 	flag.StringVar(&b.profiles, "profiles", "", "folder for processor profiles of storagemux, one of each of its samples")
-	flag.IntVar(&b.rounds, "rounds", 3, "interleaved rounds of each measurement")
+	flag.IntVar(&b.rounds, "rounds", 0, "interleaved rounds of each measurement (3, with -short 2)")
 	flag.DurationVar(&b.during, "during", 0, "how long each round of each path takes (2 s, with -short 1 s)")
 	flag.Parse()
 	if *origin != "" {
 		fail(serveOrigin(*origin, *address))
 		return
 	}
+	usual, rounds := 2*time.Second, 3
+	if b.short {
+		usual, rounds = time.Second, 2
+	}
 	if b.during == 0 {
-		b.during = 2 * time.Second
-		if b.short {
-			b.during = time.Second
-		}
+		b.during = usual
+	}
+	if b.rounds == 0 {
+		b.rounds = rounds
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
