@@ -181,7 +181,8 @@ func TestCandidatesKeepTheirFiguresWhileTheLadderChanges(t *testing.T) {
 }
 
 func TestLadderOfADocumentIsNotAskedAgainInPlaceNorCutShort(t *testing.T) {
-	faulty := &fallbacktest.Faulty{Storage: memory.New(0), Err: errors.New("down")}
+	faulty := &fallbacktest.Faulty{Storage: memory.New(0)}
+	faulty.Fail(errors.New("down"))
 	s := newServer(t, func(o *Options) {
 		o.open = func(b *muxconfig.Backend) (storage.Storage, error) {
 			if b.Name == "d" {

@@ -33,9 +33,9 @@ func missingFallsThrough(s *suite) {
 
 func failureFallsThrough(s *suite) {
 	s.put(1, "k", "second")
-	s.candidates[0].Err = errDown
+	s.candidates[0].Fail(errDown)
 	s.wantGet("k", "second")
-	s.candidates[0].Err = errors.New("an error of no kind")
+	s.candidates[0].Fail(errors.New("an error of no kind"))
 	s.wantGet("k", "second")
 }
 
@@ -45,7 +45,7 @@ func nobodyHolds(s *suite) {
 
 func outageIsNotMissing(s *suite) {
 	for i := range s.candidates {
-		s.candidates[i].Err = errDown
+		s.candidates[i].Fail(errDown)
 		err := s.get("k")
 		s.wantCode(err, storage.CodeFallbackAllCandidatesFailed)
 		if found, err := storage.Has(s.Context(), s.store, "k"); err == nil {
@@ -54,17 +54,17 @@ func outageIsNotMissing(s *suite) {
 		if storage.Classify(err) != storage.ClassTransient {
 			s.Errorf("got %v, want a transient error", err)
 		}
-		s.candidates[i].Err = nil
+		s.candidates[i].Fail(nil)
 	}
 }
 
 func refusalAnswers(s *suite) {
 	for _, c := range s.candidates {
-		c.Err = storage.Errorf(storage.CodeAccessDenied, "", "no")
+		c.Fail(storage.Errorf(storage.CodeAccessDenied, "", "no"))
 	}
 	s.wantCode(s.get("k"), storage.CodeAccessDenied)
 	if !s.Options.Parallel {
-		s.candidates[1].Err = nil
+		s.candidates[1].Fail(nil)
 		s.put(1, "k", "second")
 		s.wantCode(s.get("k"), storage.CodeAccessDenied)
 	}
@@ -81,9 +81,9 @@ func writeGoes(s *suite) {
 }
 
 func writeMisses(s *suite) {
-	s.candidates[0].Err = errDown
+	s.candidates[0].Fail(errDown)
 	err := s.set("k")
-	s.candidates[0].Err = nil
+	s.candidates[0].Fail(nil)
 	if s.FirstSuccess {
 		s.wantCode(err, "")
 		s.wantHolders("k", 1)
@@ -95,7 +95,7 @@ func writeMisses(s *suite) {
 
 func writeFails(s *suite) {
 	for _, c := range s.candidates {
-		c.Err = errDown
+		c.Fail(errDown)
 	}
 	if s.FirstSuccess {
 		s.wantCode(s.set("k"), storage.CodeFallbackAllCandidatesFailed)
@@ -116,9 +116,9 @@ func deleteMisses(s *suite) {
 	for i := range s.candidates {
 		s.put(i, "k", "x")
 	}
-	s.candidates[1].Err = errDown
+	s.candidates[1].Fail(errDown)
 	err := s.store.Delete(s.Context(), "k")
-	s.candidates[1].Err = nil
+	s.candidates[1].Fail(nil)
 	if s.DeleteAll {
 		s.wantCode(err, storage.CodeFallbackWriteMirrorFailed)
 	} else {
@@ -148,7 +148,7 @@ func listUnion(s *suite) {
 func listLacks(s *suite) {
 	s.put(0, "a", "x")
 	s.put(2, "c", "x")
-	s.candidates[0].Err = errDown
+	s.candidates[0].Fail(errDown)
 	keys, err := s.list()
 	if !s.ListPartial {
 		s.wantCode(err, storage.CodeFallbackListUnionFailed)
@@ -156,7 +156,7 @@ func listLacks(s *suite) {
 		s.Errorf("got %q, %v", keys, err)
 	}
 	for _, c := range s.candidates {
-		c.Err = errDown
+		c.Fail(errDown)
 	}
 	_, err = s.list()
 	s.wantCode(err, storage.CodeFallbackListUnionFailed)

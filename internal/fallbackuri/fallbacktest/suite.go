@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/suaveplan/storagemux/internal/storage"
@@ -64,46 +65,55 @@ func Run(t *testing.T, open Factory, opts Options) {
 // Faulty is a store whose calls can be made to fail.
 type Faulty struct {
 	storage.Storage
-	// Err is the answer to every call, nil for the store's own.
-	Err error
+	failure atomic.Pointer[error]
+}
+
+// Fail makes err the answer to every call, nil the store's own.
+func (f *Faulty) Fail(err error) { f.failure.Store(&err) }
+
+func (f *Faulty) err() error {
+	if err := f.failure.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // GetStream implements storage.Storage.
 func (f *Faulty) GetStream(ctx context.Context, key string, opts storage.GetOptions) (*storage.Object, error) {
-	if f.Err != nil {
-		return nil, f.Err
+	if err := f.err(); err != nil {
+		return nil, err
 	}
 	return f.Storage.GetStream(ctx, key, opts)
 }
 
 // Stat implements storage.Storage.
 func (f *Faulty) Stat(ctx context.Context, key string, opts storage.StatOptions) (storage.Info, error) {
-	if f.Err != nil {
-		return storage.Info{}, f.Err
+	if err := f.err(); err != nil {
+		return storage.Info{}, err
 	}
 	return f.Storage.Stat(ctx, key, opts)
 }
 
 // SetStream implements storage.Storage.
 func (f *Faulty) SetStream(ctx context.Context, key string, body storage.Body, opts storage.SetOptions) (storage.Info, error) {
-	if f.Err != nil {
-		return storage.Info{}, f.Err
+	if err := f.err(); err != nil {
+		return storage.Info{}, err
 	}
 	return f.Storage.SetStream(ctx, key, body, opts)
 }
 
 // Delete implements storage.Storage.
 func (f *Faulty) Delete(ctx context.Context, key string) error {
-	if f.Err != nil {
-		return f.Err
+	if err := f.err(); err != nil {
+		return err
 	}
 	return f.Storage.Delete(ctx, key)
 }
 
 // List implements storage.Storage.
 func (f *Faulty) List(ctx context.Context, opts storage.ListOptions) (storage.ListPage, error) {
-	if f.Err != nil {
-		return storage.ListPage{}, f.Err
+	if err := f.err(); err != nil {
+		return storage.ListPage{}, err
 	}
 	return f.Storage.List(ctx, opts)
 }

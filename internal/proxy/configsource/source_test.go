@@ -90,7 +90,7 @@ func (a *apiServer) count(kind string) int {
 	return n
 }
 
-func (a *apiServer) state() (secret *corev1.Secret, version int, down bool, changed, ended <-chan struct{}) {
+func (a *apiServer) state() (secret *corev1.Secret, version int, down bool, changed <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.content != "" {
@@ -100,7 +100,7 @@ func (a *apiServer) state() (secret *corev1.Secret, version int, down bool, chan
 			Data:       map[string][]byte{muxconfig.SecretKey: []byte(a.content)},
 		}
 	}
-	return secret, a.version, a.down, a.changed, a.ended
+	return secret, a.version, a.down, a.changed
 }
 
 func (a *apiServer) serve(w http.ResponseWriter, r *http.Request) {
@@ -111,8 +111,9 @@ func (a *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	a.mu.Lock()
 	a.requests = append(a.requests, kind)
+	ended := a.ended // by what ends it once it was counted
 	a.mu.Unlock()
-	secret, version, down, _, _ := a.state()
+	secret, version, down, _ := a.state()
 	if r.URL.Path != "/api/v1/namespaces/shop/secrets" || query.Get("fieldSelector") != "metadata.name=config" {
 		a.t.Errorf("the role does not allow %s", r.URL)
 		http.Error(w, "forbidden", http.StatusForbidden)
@@ -124,7 +125,7 @@ func (a *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if kind == "watch" {
-		a.watch(w, r, query.Get("resourceVersion"))
+		a.watch(w, r, query.Get("resourceVersion"), ended)
 		return
 	}
 	list := corev1.SecretList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "SecretList"}}
@@ -135,11 +136,11 @@ func (a *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(list)
 }
 
-func (a *apiServer) watch(w http.ResponseWriter, r *http.Request, from string) {
+func (a *apiServer) watch(w http.ResponseWriter, r *http.Request, from string, ended <-chan struct{}) {
 	w.WriteHeader(http.StatusOK)
 	_ = http.NewResponseController(w).Flush()
 	for {
-		secret, version, _, changed, ended := a.state()
+		secret, version, _, changed := a.state()
 		if fmt.Sprint(version) != from && secret != nil {
 			from = fmt.Sprint(version)
 			_ = json.NewEncoder(w).Encode(map[string]any{"type": "MODIFIED", "object": secret})
