@@ -232,3 +232,21 @@ func TestCopyCanBeReadAgainWhileTheSourceIsTheSame(t *testing.T) {
 		t.Errorf("read %d times", reads)
 	}
 }
+
+func TestAMuxWhoseStoreThisIsFindsThatItIsWell(t *testing.T) {
+	f := newFront(t, nil)
+	for _, test := range []struct {
+		method, key string
+		status      int
+	}{
+		{"GET", storage.ProbeKey, http.StatusNotFound},
+		{"HEAD", storage.ProbeKey, http.StatusNotFound},
+		{"PUT", storage.ProbeKey, http.StatusForbidden},
+		{"DELETE", storage.ProbeKey, http.StatusForbidden},
+		{"GET", storage.ReservedTmp + "x", http.StatusForbidden},
+	} {
+		if got := f.do(test.method, "/"+testBucket+"/"+test.key, nil); got.StatusCode != test.status {
+			t.Errorf("%s of %s: status %d, want %d", test.method, test.key, got.StatusCode, test.status)
+		}
+	}
+}

@@ -160,10 +160,15 @@ func (q *request) checkTarget(operation string) error {
 	if q.target.bucket != "" && q.target.bucket != q.cfg.Bucket && operation != "CreateBucket" {
 		return refuse("NoSuchBucket", http.StatusNotFound, "The specified bucket does not exist.")
 	}
-	if q.target.key != "" {
-		return checkKey(q.target.key)
+	switch {
+	case q.target.key == "":
+		return nil
+	case q.target.key == storage.ProbeKey && (operation == "GetObject" || operation == "HeadObject"):
+		// A mux whose store this is asks whether it is there and takes its
+		// credentials. A refusal would say that it does not.
+		return refuse("NoSuchKey", http.StatusNotFound, "The specified key does not exist.")
 	}
-	return nil
+	return checkKey(q.target.key)
 }
 
 // checkKey refuses keys that no client may use.
