@@ -2,28 +2,32 @@ package collector
 
 import (
 	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
 	"testing"
 )
 
-var sink []byte
-
-// collections returns how often 256 MiB of garbage make the collector run.
-func collections() uint32 {
-	var before, after runtime.MemStats
+// goal returns up to how many bytes the heap may grow while it holds as many.
+func goal(held int) uint64 {
+	data := make([]byte, held)
 	runtime.GC()
-	runtime.ReadMemStats(&before)
-	for range 256 << 6 {
-		sink = make([]byte, 16<<10)
-	}
-	runtime.ReadMemStats(&after)
-	return after.NumGC - before.NumGC
+	sample := []metrics.Sample{{Name: "/gc/heap/goal:bytes"}}
+	metrics.Read(sample)
+	runtime.KeepAlive(data)
+	return sample[0].Value.Uint64()
 }
 
-func TestTheCollectorRunsSeldomOnASmallHeap(t *testing.T) {
-	before := collections()
+func TestASmallHeapMayGrowFurtherAndALargeOneLessFar(t *testing.T) {
+	t.Setenv("GOGC", "")
+	ballast = nil
+	debug.SetGCPercent(100)
+	small, large := goal(0), goal(100<<20)
 	Ease()
 	Ease()
-	if after := collections(); after*2 > before {
-		t.Errorf("256 MiB of garbage are collected in %d runs, before in %d", after, before)
+	if eased := goal(0) - ballastBytes; eased < 3*small {
+		t.Errorf("an empty heap may grow to %d bytes, before to %d", eased, small)
+	}
+	if eased := goal(100<<20) - ballastBytes; eased >= large {
+		t.Errorf("a heap of 100 MiB may grow to %d bytes, before to %d", eased, large)
 	}
 }
