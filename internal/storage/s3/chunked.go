@@ -4,10 +4,12 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"hash"
 	"hash/crc32"
 	"io"
+	"net/http"
 	"strconv"
 	"sync"
 )
@@ -86,8 +88,7 @@ func (c *chunked) fill() error {
 		c.done = true
 		if c.mac == nil {
 			end = append(end[:len(end)-2], trailerName+":"...)
-			end = base64.StdEncoding.AppendEncode(end, []byte{byte(c.crc >> 24), byte(c.crc >> 16), byte(c.crc >> 8), byte(c.crc)})
-			end = append(end, "\r\n\r\n"...)
+			end = append(end, encodeCRC32(c.crc)+"\r\n\r\n"...)
 		}
 	}
 	c.ready = end
@@ -128,4 +129,26 @@ func chunkedLength(size int64, signed bool) int64 {
 		total += int64(len(trailerName)) + 1 + 8 + 2
 	}
 	return total
+}
+
+// addChunks adds what announces a body of size bytes in the aws-chunked encoding,
+// around what the object itself is encoded in.
+func addChunks(header http.Header, contentEncoding string, size int64) {
+	encoding := "aws-chunked"
+	if contentEncoding != "" {
+		encoding += "," + contentEncoding
+	}
+	header["Content-Encoding"] = []string{encoding}
+	header["X-Amz-Decoded-Content-Length"] = []string{strconv.FormatInt(size, 10)}
+}
+
+// addTrailer adds what announces a body of size bytes in plain chunks with a
+// checksum behind them.
+func addTrailer(header http.Header, contentEncoding string, size int64) {
+	addChunks(header, contentEncoding, size)
+	header["X-Amz-Trailer"] = []string{trailerName}
+}
+
+func encodeCRC32(sum uint32) string {
+	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
 }

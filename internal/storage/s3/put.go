@@ -10,7 +10,6 @@ import (
 	"hash/crc32"
 	"io"
 	"net/http"
-	"strconv"
 	"sync"
 
 	"github.com/suaveplan/storagemux/internal/storage"
@@ -272,17 +271,6 @@ func (w *write) stream(size int64) (storage.Info, error) {
 		}
 	}()
 	return w.put(header, payload, c, size)
-}
-
-// addChunks adds what announces a body of size bytes in the aws-chunked encoding,
-// around what the object itself is encoded in.
-func addChunks(header http.Header, contentEncoding string, size int64) {
-	encoding := "aws-chunked"
-	if contentEncoding != "" {
-		encoding += "," + contentEncoding
-	}
-	header["Content-Encoding"] = []string{encoding}
-	header["X-Amz-Decoded-Content-Length"] = []string{strconv.FormatInt(size, 10)}
 }
 
 func (w *write) put(header http.Header, payload string, c *content, size int64) (storage.Info, error) {

@@ -2,8 +2,6 @@ package s3
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/binary"
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
@@ -92,24 +90,12 @@ func (s *Storage) sendWrongHeader(ctx context.Context, key string) error {
 func (s *Storage) sendWrongTrailer(ctx context.Context, key string) error {
 	header := http.Header{}
 	addTrailer(header, "", int64(len(trialBody)))
-	data := make([]byte, 0, 64)
-	data = append(data, "1\r\nx\r\n0\r\n"+trailerName+":"+encodeCRC32(crc32.ChecksumIEEE(trialBody)^1)+"\r\n\r\n"...)
-	return s.sendTrial(ctx, key, header, unsignedTrailer, fromBytes(data))
+	data := "1\r\nx\r\n0\r\n" + trailerName + ":" + encodeCRC32(crc32.ChecksumIEEE(trialBody)^1) + "\r\n\r\n"
+	return s.sendTrial(ctx, key, header, unsignedTrailer, fromBytes([]byte(data)))
 }
 
 func (s *Storage) sendTrial(ctx context.Context, key string, header http.Header, payload string, c *content) error {
 	w := &write{store: s, ctx: ctx, op: "SetStream", key: key}
 	_, _, err := w.send(ctx, &request{method: http.MethodPut, header: header, payload: payload}, c)
 	return err
-}
-
-// addTrailer adds what announces a body of size bytes in plain chunks with a
-// checksum behind them.
-func addTrailer(header http.Header, contentEncoding string, size int64) {
-	addChunks(header, contentEncoding, size)
-	header["X-Amz-Trailer"] = []string{trailerName}
-}
-
-func encodeCRC32(sum uint32) string {
-	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
 }
