@@ -55,6 +55,39 @@ func muxBucket(ctx context.Context, namespace, mux string) bucket {
 	}
 }
 
+// startStores starts S3 stores, makes a bucket in each, and returns those by the
+// names of the stores.
+func startStores(ctx context.Context, namespace string, names ...string) map[string]bucket {
+	GinkgoHelper()
+	for _, name := range names {
+		apply(ctx, namespace, manifest("stores.yaml", "STORE", name, "IMAGE", os.Getenv(envStoreImage)))
+	}
+	stores := map[string]bucket{}
+	for _, name := range names {
+		kubectl(ctx, "-n", namespace, "rollout", "status", "deployment/"+name, "--timeout=3m")
+		b := storeBucket(ctx, namespace, name, "bucket-of-"+name)
+		Eventually(func() error {
+			_, err := b.aws(ctx, "s3", "mb", "s3://"+b.name)
+			return err
+		}).Should(Succeed())
+		stores[name] = b
+	}
+	return stores
+}
+
+// putKnown stores n objects of 64 KiB and returns their digests by key.
+func putKnown(ctx context.Context, b bucket, n int) map[string]string {
+	GinkgoHelper()
+	known := map[string]string{}
+	for i := range n {
+		key, data := fmt.Sprintf("known/%d", i), randomBytes(64<<10)
+		_, err := b.sdk().PutObject(ctx, b.name, key, bytes.NewReader(data), int64(len(data)), putOptions)
+		Expect(err).NotTo(HaveOccurred())
+		known[key] = digest(data)
+	}
+	return known
+}
+
 func storeBucket(ctx context.Context, namespace, store, name string) bucket {
 	GinkgoHelper()
 	return bucket{url: reach(ctx, namespace, store), name: name, id: store + "-user", key: store + "-password"}

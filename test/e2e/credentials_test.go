@@ -1,10 +1,8 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -22,7 +20,7 @@ var _ = Describe("credentials of a store", Ordered, func() {
 	var (
 		assets bucket
 		acked  = newLedger()
-		known  = map[string]string{}
+		known  map[string]string
 	)
 
 	// pair is a Secret with the key pair of somebody.
@@ -61,13 +59,7 @@ var _ = Describe("credentials of a store", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		makeNamespace(ctx, ns)
-		apply(ctx, ns, manifest("stores.yaml", "STORE", "store-1", "IMAGE", os.Getenv(envStoreImage)))
-		kubectl(ctx, "-n", ns, "rollout", "status", "deployment/store-1", "--timeout=3m")
-		below := storeBucket(ctx, ns, "store-1", "bucket-of-store-1")
-		Eventually(func() error {
-			_, err := below.aws(ctx, "s3", "mb", "s3://"+below.name)
-			return err
-		}).Should(Succeed())
+		startStores(ctx, ns, "store-1")
 		apply(ctx, ns, manifest("backend.yaml", "NAMESPACE", ns, "NAME", "inner", "STORE", "store-1", "BUCKET", "bucket-of-store-1")+
 			pair("old", "old-user", "old-password")+pair("new", "new-user", "new-password")+store("[{name: old}, {name: new}]"))
 		serving(ctx, "store")
@@ -83,12 +75,7 @@ spec:
 		serving(ctx, "assets")
 		reachable(ctx, metav1.ConditionTrue, "")
 		assets = muxBucket(ctx, ns, "assets")
-		for i := range 10 {
-			key, data := fmt.Sprintf("known/%d", i), randomBytes(64<<10)
-			_, err := assets.sdk().PutObject(ctx, assets.name, key, bytes.NewReader(data), int64(len(data)), putOptions)
-			Expect(err).NotTo(HaveOccurred())
-			known[key] = digest(data)
-		}
+		known = putKnown(ctx, assets, 10)
 		assets.once = true
 	}, NodeTimeout(8*time.Minute))
 

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"os"
 	"strings"
 	"time"
 
@@ -24,19 +23,10 @@ var _ = Describe("a store that drains under writes through three proxies", Order
 
 	BeforeAll(func(ctx SpecContext) {
 		makeNamespace(ctx, ns)
-		stores = map[string]bucket{}
 		names := []string{"store-1", "store-2"}
-		for _, name := range names {
-			apply(ctx, ns, manifest("stores.yaml", "STORE", name, "IMAGE", os.Getenv(envStoreImage)))
-		}
+		stores = startStores(ctx, ns, names...)
 		var text strings.Builder
 		for _, name := range names {
-			kubectl(ctx, "-n", ns, "rollout", "status", "deployment/"+name, "--timeout=3m")
-			stores[name] = storeBucket(ctx, ns, name, "bucket-of-"+name)
-			Eventually(func() error {
-				_, err := stores[name].aws(ctx, "s3", "mb", "s3://"+stores[name].name)
-				return err
-			}).Should(Succeed())
 			text.WriteString(manifest("backend.yaml", "NAMESPACE", ns, "NAME", name, "STORE", name, "BUCKET", "bucket-of-"+name) + "---\n")
 		}
 		mux := manifest("mux.yaml", "NAME", "assets", "KEYSPACE", "spread", "MEMBERS", "[{name: store-1}, {name: store-2}]")

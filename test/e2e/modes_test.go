@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -23,7 +22,7 @@ import (
 var _ = Describe("each mode", Ordered, func() {
 	const ns = "storagemux-modes"
 	names := []string{"store-1", "store-2", "store-3"}
-	stores := map[string]bucket{}
+	var stores map[string]bucket
 
 	// member is one entry of a mux's list: where it is, and what else it says.
 	type member struct{ store, more string }
@@ -106,9 +105,7 @@ spec:
 
 	BeforeAll(func(ctx SpecContext) {
 		makeNamespace(ctx, ns)
-		for _, name := range names {
-			apply(ctx, ns, manifest("stores.yaml", "STORE", name, "IMAGE", os.Getenv(envStoreImage)))
-		}
+		stores = startStores(ctx, ns, names...)
 		shared := []member{{"store-1", ""}, {"store-1", ""}}
 		apply(ctx, ns, simple("mirror", "mirror", "replicated", member{"store-1", ""}, member{"store-2", ""}, member{"store-3", ""})+
 			simple("shield", "shield", "replicated", member{"store-1", ""}, member{"store-2", ""}, member{"store-3", ""})+
@@ -120,14 +117,6 @@ spec:
 			muxOf("nested", "failover", "replicated", "{replicas: 1}", "{name: pair, ref: {kind: StorageMux}}", "{name: nested-3}")+
 			backends("ladder", member{"store-1", ""}, member{"store-2", ""})+ladder+
 			muxOf("ladder", "failover", "replicated", "{replicas: 1}", "{name: ladder}"))
-		for _, name := range names {
-			kubectl(ctx, "-n", ns, "rollout", "status", "deployment/"+name, "--timeout=3m")
-			stores[name] = storeBucket(ctx, ns, name, "bucket-of-"+name)
-			Eventually(func() error {
-				_, err := stores[name].aws(ctx, "s3", "mb", "s3://"+stores[name].name)
-				return err
-			}).Should(Succeed())
-		}
 		for name, up := range map[string]string{"mirror": "3/3", "shield": "3/3", "round": "2/2", "weighted": "2/2", "sticky": "3/3", "nested": "3/3"} {
 			ready(ctx, name, up)
 			muxes[name] = muxBucket(ctx, ns, name)

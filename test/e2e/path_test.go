@@ -38,18 +38,7 @@ var _ = Describe("a mux over real stores", Ordered, Label("demo"), func() {
 		workDir = GinkgoT().TempDir()
 		makeNamespace(ctx, ns)
 		step("three S3 stores (versitygw), each a pod with its own credentials and bucket")
-		stores = map[string]bucket{}
-		for _, name := range []string{"store-1", "store-2", "store-3"} {
-			apply(ctx, ns, manifest("stores.yaml", "STORE", name, "IMAGE", os.Getenv(envStoreImage)))
-		}
-		for _, name := range []string{"store-1", "store-2", "store-3"} {
-			kubectl(ctx, "-n", ns, "rollout", "status", "deployment/"+name, "--timeout=3m")
-			stores[name] = storeBucket(ctx, ns, name, "bucket-of-"+name)
-			Eventually(func() error {
-				_, err := stores[name].aws(ctx, "s3", "mb", "s3://"+stores[name].name)
-				return err
-			}).Should(Succeed())
-		}
+		stores = startStores(ctx, ns, "store-1", "store-2", "store-3")
 		show(ctx, "-n", ns, "get", "pods")
 
 		step("the second store is not new: it holds 20 objects already")

@@ -1,10 +1,8 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -24,18 +22,12 @@ var _ = Describe("proxies that are replaced", Ordered, func() {
 	var (
 		assets bucket
 		acked  = newLedger()
-		known  = map[string]string{}
+		known  map[string]string
 	)
 
 	BeforeAll(func(ctx SpecContext) {
 		makeNamespace(ctx, ns)
-		apply(ctx, ns, manifest("stores.yaml", "STORE", "store-1", "IMAGE", os.Getenv(envStoreImage)))
-		kubectl(ctx, "-n", ns, "rollout", "status", "deployment/store-1", "--timeout=3m")
-		store := storeBucket(ctx, ns, "store-1", "bucket-of-store-1")
-		Eventually(func() error {
-			_, err := store.aws(ctx, "s3", "mb", "s3://"+store.name)
-			return err
-		}).Should(Succeed())
+		startStores(ctx, ns, "store-1")
 		apply(ctx, ns, manifest("backend.yaml", "NAMESPACE", ns, "NAME", "first", "STORE", "store-1", "BUCKET", "bucket-of-store-1")+
 			"---\n"+manifest("mux.yaml", "NAME", "assets", "KEYSPACE", "replicated", "MEMBERS", "[{name: first}]"))
 		eventually(2*time.Minute, func(g Gomega) {
@@ -46,12 +38,7 @@ var _ = Describe("proxies that are replaced", Ordered, func() {
 			g.Expect(mux.Status.BackendsUp).To(Equal("1/1"))
 		}, "the mux is Ready with two proxies")
 		assets = muxBucket(ctx, ns, "assets")
-		for i := range 10 {
-			key, data := fmt.Sprintf("known/%d", i), randomBytes(64<<10)
-			_, err := assets.sdk().PutObject(ctx, assets.name, key, bytes.NewReader(data), int64(len(data)), putOptions)
-			Expect(err).NotTo(HaveOccurred())
-			known[key] = digest(data)
-		}
+		known = putKnown(ctx, assets, 10)
 		assets.once = true // until here the Service may have had no endpoint yet
 	}, NodeTimeout(6*time.Minute))
 
