@@ -43,24 +43,19 @@ func (c *call) writeAll(members []*member) []outcome {
 	pace := newPacer(c)
 	defer pace.stop()
 	var outcomes []outcome
-	req := c.req
 	for c.firstDecides(members) {
 		decided := c.askAll(members[:1], &c.req, pace.begun)[0]
 		outcomes, members = append(outcomes, decided), members[1:]
-		if decided.err == nil {
-			req.get.Conditions = storage.Conditions{}
-			if req.set != nil {
-				unconditional := *req.set
-				unconditional.Conditions = storage.Conditions{}
-				req.set = &unconditional
-			}
-			break
-		}
-		if !decided.skipped || c.node.mode.originDecides {
+		switch {
+		case decided.err == nil && c.req.conditional():
+			return append(outcomes, c.follow(decided, members, pace.begun)...)
+		case decided.err == nil:
+			return append(outcomes, c.askAll(members, &c.req, pace.begun)...)
+		case !decided.skipped || c.node.mode.originDecides:
 			return outcomes
 		}
 	}
-	return append(outcomes, c.askAll(members, &req, pace.begun)...)
+	return append(outcomes, c.askAll(members, &c.req, pace.begun)...)
 }
 
 // firstDecides reports whether the others wait for the first member: it

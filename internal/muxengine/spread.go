@@ -3,7 +3,6 @@ package muxengine
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -173,7 +172,7 @@ func (c *call) removeCopies() {
 	var wg sync.WaitGroup
 	for _, o := range sub.askAll(others, &request{op: opStat, key: c.req.key}, nil) {
 		copy := &o.rep.info
-		if o.err != nil || !c.obsolete(copy, began) || copy.ETag == "" || strings.HasPrefix(copy.ETag, "W/") {
+		if o.err != nil || !c.obsolete(copy, began) || !storage.StrongTag(copy.ETag) {
 			continue
 		}
 		only := storage.GetOptions{Conditions: storage.Conditions{IfMatch: []string{copy.ETag}}}

@@ -85,3 +85,7 @@ func matches(tags []string, etag string) bool {
 	}
 	return false
 }
+
+// StrongTag reports whether etag says of two objects that have it that they are
+// the same, byte by byte.
+func StrongTag(etag string) bool { return etag != "" && !strings.HasPrefix(etag, "W/") }

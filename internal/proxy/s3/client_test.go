@@ -17,7 +17,7 @@ import (
 )
 
 func TestClientThatStopsSendingIsCutOff(t *testing.T) {
-	f := newFront(t, nil, func(c *Config) { c.Auth, c.Limits.ClientIdle = AuthNone, 50*time.Millisecond })
+	f := newFront(t, nil, func(c *Config) { c.Auth, c.Limits.ClientIdle = AuthNone, 300*time.Millisecond })
 	f.put("k", []byte("old"), storage.SetOptions{})
 	for _, size := range []int{1000, 3 * smallBytes} {
 		conn, err := net.Dial("tcp", f.server.Listener.Addr().String())
@@ -48,7 +48,7 @@ func TestClientThatStopsReadingIsCutOff(t *testing.T) {
 	closed := make(chan struct{})
 	f := newFront(t, override{Storage: memory.New(0), get: func(context.Context, string, storage.GetOptions) (*storage.Object, error) {
 		return &storage.Object{Info: storage.Info{Size: size, ETag: "x"}, Length: size, Body: closing{io.LimitReader(zeros{}, size), closed}}, nil
-	}}, func(c *Config) { c.Auth, c.Limits.ClientIdle = AuthNone, 50*time.Millisecond })
+	}}, func(c *Config) { c.Auth, c.Limits.ClientIdle = AuthNone, 300*time.Millisecond })
 	conn, err := net.Dial("tcp", f.server.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)

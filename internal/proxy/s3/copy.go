@@ -282,7 +282,7 @@ func (b *copyBody) Open() (io.ReadCloser, error) {
 // members already.
 func (b *copyBody) holds(info storage.Info) bool {
 	was := b.info
-	tagged := was.ETag != "" && !strings.HasPrefix(was.ETag, "W/")
+	tagged := storage.StrongTag(was.ETag)
 	switch {
 	case was.Size != info.Size:
 		return false
@@ -306,7 +306,7 @@ func (b *copyBody) Size() int64 { return b.size }
 
 // Replayable implements storage.Body.
 func (b *copyBody) Replayable() bool {
-	return b.native && b.info.ETag != "" && !strings.HasPrefix(b.info.ETag, "W/")
+	return b.native && storage.StrongTag(b.info.ETag)
 }
 
 // close closes the source if no store opened it.

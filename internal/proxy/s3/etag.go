@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
-	"strings"
 
 	"github.com/suaveplan/storagemux/internal/storage"
 )
@@ -15,7 +14,7 @@ import (
 // different tags for the same content, so it is derived from the version that
 // the write gave, then from what the store has, then from size and time.
 func clientETag(info storage.Info, identity storage.Identity) string {
-	strong := info.ETag != "" && !strings.HasPrefix(info.ETag, "W/")
+	strong := storage.StrongTag(info.ETag)
 	if identity == storage.IdentityNative && strong {
 		return info.ETag
 	}

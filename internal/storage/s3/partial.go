@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"strings"
 
 	"github.com/suaveplan/storagemux/internal/storage"
 )
@@ -101,7 +100,7 @@ func (p *partial) attempt() (storage.Info, error) {
 		w.opts.Conditions = storage.Conditions{IfNoneMatch: []string{"*"}}
 	case err != nil:
 		return storage.Info{}, err
-	case old.ETag == "" || strings.HasPrefix(old.ETag, "W/"):
+	case !storage.StrongTag(old.ETag):
 		return storage.Info{}, storage.Errorf(storage.CodeUnsupported, op, "the store gives %q no strong entity tag to tell whether others change it meanwhile", p.key)
 	default:
 		p.old = old

@@ -115,7 +115,7 @@ type done struct {
 
 // is reports whether info is the object that the upload became.
 func (d done) is(info storage.Info) bool {
-	if d.ETag != "" && !strings.HasPrefix(d.ETag, "W/") {
+	if storage.StrongTag(d.ETag) {
 		return d.Size == info.Size && d.ETag == info.ETag
 	}
 	return d.Size == info.Size && d.ETag == info.ETag && d.ModTime.Equal(info.ModTime)

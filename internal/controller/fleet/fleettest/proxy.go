@@ -180,34 +180,38 @@ func (p *Proxy) serveReport(w http.ResponseWriter, r *http.Request) {
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	for {
-		report, changed := p.snapshot(boot, seq)
-		if report.BootID != boot || report.Seq > seq {
-			_ = json.NewEncoder(w).Encode(report)
+	for last := false; ; {
+		report, changed, err := p.answer(boot, seq, last)
+		if report != nil || err != nil {
+			_, _ = w.Write(report)
 			return
 		}
 		select {
 		case <-changed:
 		case <-timer.C:
-			report, _ = p.snapshot(boot, seq)
-			_ = json.NewEncoder(w).Encode(report)
-			return
+			last = true
 		case <-r.Context().Done():
 			return
 		}
 	}
 }
 
-func (p *Proxy) snapshot(boot string, seq uint64) (muxconfig.Report, <-chan struct{}) {
+// answer returns the report as it goes out, if it says more than the cursor knows or
+// this is the last time to look; else what to wait for. It is encoded here because
+// edits change what it points to.
+func (p *Proxy) answer(boot string, seq uint64, last bool) ([]byte, <-chan struct{}, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	report := p.report
+	if !last && report.BootID == boot && report.Seq <= seq {
+		return nil, p.changed, nil
+	}
 	report.Time = time.Now()
-	report.Members = append([]muxconfig.MemberReport(nil), p.report.Members...)
 	for _, e := range p.events {
 		if boot != report.BootID || e.Seq > seq {
 			report.Events = append(report.Events, e)
 		}
 	}
-	return report, p.changed
+	encoded, err := json.Marshal(report)
+	return encoded, nil, err
 }
