@@ -154,6 +154,9 @@ func (s *Storage) sendOnce(ctx context.Context, r *request, now *session) (*http
 	header["X-Auth-Token"] = now.token
 	header["User-Agent"] = userAgent
 	req := (&http.Request{
+		// Servers that answer 204 to this HEAD end it like a chunked body, which the
+		// next request on the connection would meet in place of its answer.
+		Close:  r.key == "" && r.method == http.MethodHead,
 		Method: r.method, URL: &u, Host: u.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)

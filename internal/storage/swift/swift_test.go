@@ -146,3 +146,33 @@ func TestTheExactTimeIsPreferred(t *testing.T) {
 		t.Errorf("modified at %s, want %s", got, want)
 	}
 }
+
+// What eventlet answers to HEAD of a container: the end of a chunked body that is
+// not there, and a little late.
+func TestTheEndOfACheckIsNotTheNextAnswer(t *testing.T) {
+	f := newFake(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/account/container" {
+			w.Header().Set("Content-Length", "5")
+			return
+		}
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n")
+		time.Sleep(10 * time.Millisecond)
+		_, _ = io.WriteString(conn, "0\r\n\r\n")
+		time.Sleep(10 * time.Millisecond)
+	})
+	s := f.open(t, "password")
+	for range 5 {
+		if err := s.Check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Stat(t.Context(), "key", storage.StatOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
