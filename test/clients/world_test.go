@@ -203,13 +203,15 @@ func (e *endpoint) run(ctx context.Context, env []string, name string, args ...s
 	return string(out), nil
 }
 
-// file writes a file of noise below the endpoint's folder.
+// file writes a file of noise below the endpoint's folder. It was changed an hour ago:
+// stores tell times in seconds, and a file of the same second may seem newer.
 func (e *endpoint) file(name string, size int) (path string, err error) {
 	path = filepath.Join(e.dir, name)
 	random := rand.NewChaCha8([32]byte{byte(size)})
 	data := make([]byte, size)
 	_, _ = random.Read(data)
-	return path, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data, 0o644))
+	ago := time.Now().Add(-time.Hour)
+	return path, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data, 0o644), os.Chtimes(path, ago, ago))
 }
 
 func sum(path string) (string, error) {
