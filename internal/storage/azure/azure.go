@@ -22,7 +22,7 @@ type Storage struct {
 	*staged.Uploads
 	client    *container.Client
 	prefix    string
-	transport *http.Transport
+	transport *wire.Connections
 	expires   time.Time // when the shared access signature ends, or zero
 	markers   markers
 }

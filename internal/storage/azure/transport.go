@@ -11,7 +11,7 @@ import (
 
 // transporter sends the SDK's requests. It follows the body of one through the
 // layers that the SDK puts around it.
-type transporter struct{ *http.Transport }
+type transporter struct{ *wire.Connections }
 
 // expectFrom is the size from which the server is asked first whether it would
 // take the body.

@@ -20,7 +20,7 @@ type Storage struct {
 	*staged.Uploads
 	base      *url.URL
 	key       []string
-	transport *http.Transport
+	transport *wire.Connections
 	scratch   scratch.Space
 }
 

@@ -23,7 +23,7 @@ type Storage struct {
 	base       *url.URL
 	flavor     Flavor
 	auth       http.Header
-	transport  *http.Transport
+	transport  *wire.Connections
 	guard      *Guard
 	query      string
 	making     chan struct{}  // held by who makes folders
@@ -57,7 +57,7 @@ func New(cfg Config) (*Storage, error) {
 		if err := cfg.Guard.allows(base); err != nil {
 			return nil, refused("New", "", err)
 		}
-		cfg.Guard.protect(transport)
+		cfg.Guard.protect(transport.Transport)
 	}
 	s := &Storage{
 		base: base, flavor: cfg.Flavor, auth: cfg.Auth.header(), transport: transport,

@@ -17,7 +17,7 @@ type Storage struct {
 	signer     signer
 	clock      clock
 	keys       provider
-	transport  *http.Transport
+	transport  *wire.Connections
 	anonymous  bool
 	turns      turns
 	trial      trial

@@ -3,7 +3,6 @@ package swift
 import (
 	"context"
 	"errors"
-	"net/http"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -32,7 +31,7 @@ func (s *session) valid() bool {
 // sessions keeps the current session.
 type sessions struct {
 	cfg       Config
-	transport *http.Transport
+	transport *wire.Connections
 	current   atomic.Pointer[session]
 	// asking is held by who asks the identity service.
 	asking chan struct{}

@@ -19,7 +19,7 @@ type Storage struct {
 	sessions  sessions
 	container string
 	prefix    string
-	transport *http.Transport
+	transport *wire.Connections
 }
 
 var (

@@ -19,7 +19,7 @@ const DefaultConnections = 512
 // certificates that are trusted instead of the system's; connections is how many
 // idle ones are worth keeping, 0 is DefaultConnections. There is no timeout on
 // an answer, which is the caller's to set, but there is on getting connected.
-func Transport(caBundle []byte, connections int) (*http.Transport, error) {
+func Transport(caBundle []byte, connections int) (*Connections, error) {
 	var roots *x509.CertPool
 	if len(caBundle) > 0 {
 		roots = x509.NewCertPool()
@@ -30,18 +30,18 @@ func Transport(caBundle []byte, connections int) (*http.Transport, error) {
 	if connections <= 0 {
 		connections = DefaultConnections
 	}
-	return &http.Transport{
+	return &Connections{maxIdle: connections, Transport: &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		DialContext:           (&net.Dialer{Timeout: connectTime, KeepAlive: 15 * time.Second}).DialContext,
 		TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(0)},
-		TLSHandshakeTimeout:   5 * time.Second,
+		TLSHandshakeTimeout:   connectTime,
 		ExpectContinueTimeout: time.Second,
 		MaxIdleConnsPerHost:   connections,
-		IdleConnTimeout:       50 * time.Second,
+		IdleConnTimeout:       idleTime,
 		DisableCompression:    true,
-		ReadBufferSize:        32 << 10,
-		WriteBufferSize:       32 << 10,
-	}, nil
+		ReadBufferSize:        bufferSize,
+		WriteBufferSize:       bufferSize,
+	}}, nil
 }
 
 // MaxErrorBody is what is read of an error's body.
