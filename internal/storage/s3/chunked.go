@@ -105,7 +105,7 @@ func (c *chunked) header(data []byte) []byte {
 	}
 	sum := sha256.Sum256(data)
 	c.mac.Reset()
-	c.sig.value = hexHMAC(c.mac, "AWS4-HMAC-SHA256-PAYLOAD\n"+c.sig.date+"\n"+c.sig.scope+"\n"+c.sig.value+"\n"+emptyPayload+"\n"+hex.EncodeToString(sum[:]))
+	c.sig.value = hexHMAC(c.mac, []byte("AWS4-HMAC-SHA256-PAYLOAD\n"+c.sig.date+"\n"+c.sig.scope+"\n"+c.sig.value+"\n"+emptyPayload+"\n"+hex.EncodeToString(sum[:])))
 	line = append(line, chunkSignature...)
 	line = append(line, c.sig.value...)
 	return append(line, "\r\n"...)

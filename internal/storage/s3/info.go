@@ -15,7 +15,7 @@ const metadataPrefix = "X-Amz-Meta-"
 // infoOf returns what the headers of an answer to GET or HEAD say of key.
 func infoOf(key string, size int64, h http.Header) storage.Info {
 	info := storage.Info{
-		Key: key, Size: size, ETag: wire.Unquote(h.Get("ETag")),
+		Key: key, Size: size, ETag: wire.Unquote(h.Get("Etag")),
 		Headers: storage.Headers{
 			ContentType:        h.Get("Content-Type"),
 			CacheControl:       h.Get("Cache-Control"),
@@ -26,7 +26,9 @@ func infoOf(key string, size int64, h http.Header) storage.Info {
 		},
 		Checksums: checksumsOf(h),
 	}
-	info.TagCount, _ = strconv.Atoi(h.Get("X-Amz-Tagging-Count"))
+	if count := h.Get("X-Amz-Tagging-Count"); count != "" {
+		info.TagCount, _ = strconv.Atoi(count)
+	}
 	if modified, err := http.ParseTime(h.Get("Last-Modified")); err == nil {
 		info.ModTime = modified.UTC()
 	}

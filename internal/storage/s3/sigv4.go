@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -31,7 +32,10 @@ type signer struct {
 // signingKey is derived once per day and secret.
 type signingKey struct {
 	day, secret string
+	scope       string
 	key         []byte
+	// macs are HMACs with this key, to be used again.
+	macs sync.Pool
 }
 
 // signature is what the chunks of a body are signed on from.
@@ -45,80 +49,116 @@ type signature struct {
 // payload. It signs the host and the headers X-Amz-*, Content-MD5 and Content-Type;
 // those added later are not signed.
 func (s *signer) sign(r *http.Request, k keys, payload string, now time.Time) signature {
-	date := now.UTC().Format(amzDateFormat)
-	r.Header["X-Amz-Content-Sha256"] = []string{payload}
 	if k.id == "" {
-		if payload == emptyPayload || payload == unsignedPayload {
-			delete(r.Header, "X-Amz-Content-Sha256")
+		if payload != emptyPayload && payload != unsignedPayload {
+			r.Header["X-Amz-Content-Sha256"] = []string{payload}
 		}
 		return signature{}
 	}
-	r.Header["X-Amz-Date"] = []string{date}
+	date := now.UTC().Format(amzDateFormat)
+	key := s.key(date[:8], k.secret)
+	values := [...]string{payload, date, k.token, ""}
+	r.Header["X-Amz-Content-Sha256"], r.Header["X-Amz-Date"] = values[:1:1], values[1:2:2]
 	if k.token != "" {
-		r.Header["X-Amz-Security-Token"] = []string{k.token}
+		r.Header["X-Amz-Security-Token"] = values[2:3:3]
 	}
-	canonical, signed := canonicalRequest(r, payload)
-	scope := date[:8] + "/" + s.region + "/s3/aws4_request"
-	digest := sha256.Sum256(canonical)
-	sig := signature{key: s.key(date[:8], k.secret), date: date, scope: scope}
-	sig.value = hexHMAC(hmac.New(sha256.New, sig.key), signingAlgorithm+"\n"+date+"\n"+scope+"\n"+hex.EncodeToString(digest[:]))
-	r.Header["Authorization"] = []string{signingAlgorithm + " Credential=" + k.id + "/" + scope +
-		", SignedHeaders=" + signed + ", Signature=" + sig.value}
+	var space [12]signedHeader
+	names := signedHeaders(space[:0], r.Header)
+	var buffer [1 << 10]byte
+	digest := sha256.Sum256(appendCanonical(buffer[:0], r, names, payload))
+	text := append(buffer[:0], signingAlgorithm+"\n"...)
+	text = append(append(text, date...), '\n')
+	text = append(append(text, key.scope...), '\n')
+	text = hex.AppendEncode(text, digest[:])
+	sig := signature{key: key.key, date: date, scope: key.scope}
+	mac, _ := key.macs.Get().(hash.Hash)
+	if mac == nil {
+		mac = hmac.New(sha256.New, key.key)
+	}
+	sig.value = hexHMAC(mac, text)
+	mac.Reset()
+	key.macs.Put(mac)
+	text = append(buffer[:0], signingAlgorithm+" Credential="...)
+	text = append(append(append(append(text, k.id...), '/'), key.scope...), ", SignedHeaders="...)
+	text = append(appendJoined(text, names), ", Signature="...)
+	values[3] = string(append(text, sig.value...))
+	r.Header["Authorization"] = values[3:]
 	return sig
 }
 
-func (s *signer) key(day, secret string) []byte {
+func (s *signer) key(day, secret string) *signingKey {
 	if c := s.cached.Load(); c != nil && c.day == day && c.secret == secret {
-		return c.key
+		return c
 	}
-	key := []byte("AWS4" + secret)
+	k := &signingKey{day: day, secret: secret, scope: day + "/" + s.region + "/s3/aws4_request", key: []byte("AWS4" + secret)}
 	for _, part := range []string{day, s.region, "s3", "aws4_request"} {
-		mac := hmac.New(sha256.New, key)
+		mac := hmac.New(sha256.New, k.key)
 		mac.Write([]byte(part))
-		key = mac.Sum(nil)
+		k.key = mac.Sum(nil)
 	}
-	s.cached.Store(&signingKey{day, secret, key})
-	return key
+	s.cached.Store(k)
+	return k
 }
 
-// canonicalRequest returns the text that is signed and the list of headers in
-// it. The URL's raw path and query are canonical by construction.
-func canonicalRequest(r *http.Request, payload string) (text []byte, signed string) {
-	names := make([]string, 1, 12)
-	names[0] = "host"
-	for name := range r.Header {
-		if lower := strings.ToLower(name); strings.HasPrefix(lower, "x-amz-") || lower == "content-md5" || lower == "content-type" {
-			names = append(names, lower)
+// lowered are the names of headers that are signed often, as they are signed.
+var lowered = map[string]string{
+	"Content-Md5": "content-md5", "Content-Type": "content-type",
+	"X-Amz-Content-Sha256": "x-amz-content-sha256", "X-Amz-Date": "x-amz-date", "X-Amz-Security-Token": "x-amz-security-token",
+	"X-Amz-Decoded-Content-Length": "x-amz-decoded-content-length", "X-Amz-Trailer": "x-amz-trailer",
+	"X-Amz-Meta-Storagemux-Version": "x-amz-meta-storagemux-version",
+}
+
+// signedHeader is the name of a header as it is signed and as it is in a map.
+type signedHeader struct{ lower, name string }
+
+// signedHeaders appends the headers that are signed, and host, in their order.
+func signedHeaders(names []signedHeader, header http.Header) []signedHeader {
+	names = append(names, signedHeader{lower: "host"})
+	for name := range header {
+		lower, often := lowered[name]
+		if !often && strings.HasPrefix(name, "X-Amz-") {
+			lower = strings.ToLower(name)
+		}
+		if lower != "" {
+			names = append(names, signedHeader{lower, name})
 		}
 	}
-	slices.Sort(names)
-	signed = strings.Join(names, ";")
-	text = make([]byte, 0, 1024)
-	text = append(text, r.Method...)
-	text = append(text, '\n')
-	text = append(text, r.URL.EscapedPath()...)
-	text = append(text, '\n')
-	text = append(text, r.URL.RawQuery...)
-	text = append(text, '\n')
-	for _, name := range names {
-		text = append(text, name...)
-		text = append(text, ':')
-		if name == "host" {
+	slices.SortFunc(names, func(a, b signedHeader) int { return strings.Compare(a.lower, b.lower) })
+	return names
+}
+
+// appendCanonical appends the text that is signed, names among it. The URL's raw
+// path and query are canonical by construction.
+func appendCanonical(text []byte, r *http.Request, names []signedHeader, payload string) []byte {
+	text = append(append(text, r.Method...), '\n')
+	text = append(append(text, r.URL.EscapedPath()...), '\n')
+	text = append(append(text, r.URL.RawQuery...), '\n')
+	for _, header := range names {
+		text = append(append(text, header.lower...), ':')
+		if header.name == "" {
 			text = append(text, r.URL.Host...)
-		} else {
-			for i, value := range r.Header[http.CanonicalHeaderKey(name)] {
-				if i > 0 {
-					text = append(text, ',')
-				}
-				text = appendTrimmed(text, value)
+		}
+		for i, value := range r.Header[header.name] {
+			if i > 0 {
+				text = append(text, ',')
 			}
+			text = appendTrimmed(text, value)
 		}
 		text = append(text, '\n')
 	}
-	text = append(text, '\n')
-	text = append(text, signed...)
-	text = append(text, '\n')
-	return append(text, payload...), signed
+	text = append(appendJoined(append(text, '\n'), names), '\n')
+	return append(text, payload...)
+}
+
+// appendJoined appends names with semicolons between them.
+func appendJoined(text []byte, names []signedHeader) []byte {
+	for i, header := range names {
+		if i > 0 {
+			text = append(text, ';')
+		}
+		text = append(text, header.lower...)
+	}
+	return text
 }
 
 // appendTrimmed appends value with runs of blanks made one and those at its
@@ -130,8 +170,8 @@ func appendTrimmed(text []byte, value string) []byte {
 	return append(text, strings.Join(strings.Fields(value), " ")...)
 }
 
-func hexHMAC(mac hash.Hash, text string) string {
-	mac.Write([]byte(text))
+func hexHMAC(mac hash.Hash, text []byte) string {
+	mac.Write(text)
 	var sum [sha256.Size]byte
 	return hex.EncodeToString(mac.Sum(sum[:0]))
 }
