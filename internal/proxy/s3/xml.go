@@ -48,14 +48,38 @@ func (d document) rootText(name, value string) {
 	d.close(name)
 }
 
-func (d document) open(name string)  { d.buf.WriteString("<" + name + ">") }
-func (d document) close(name string) { d.buf.WriteString("</" + name + ">") }
+func (d document) open(name string) {
+	d.buf.WriteByte('<')
+	d.buf.WriteString(name)
+	d.buf.WriteByte('>')
+}
+
+func (d document) close(name string) {
+	d.buf.WriteString("</")
+	d.buf.WriteString(name)
+	d.buf.WriteByte('>')
+}
 
 func (d document) text(name, value string) {
 	d.open(name)
-	// A bytes.Buffer never fails.
-	_ = xml.EscapeText(d.buf, []byte(value))
+	if plain(value) {
+		d.buf.WriteString(value)
+	} else {
+		// A bytes.Buffer never fails.
+		_ = xml.EscapeText(d.buf, []byte(value))
+	}
 	d.close(name)
+}
+
+// plain reports whether value is the same when it is escaped.
+func plain(value string) bool {
+	for i := range len(value) {
+		switch c := value[i]; {
+		case c < ' ', c >= 0x7f, c == '&', c == '<', c == '>', c == '"', c == '\'':
+			return false
+		}
+	}
+	return true
 }
 
 // optional writes the element only if value is not empty.
@@ -68,7 +92,9 @@ func (d document) optional(name, value string) {
 func (d document) number(name string, value int64) { d.text(name, strconv.FormatInt(value, 10)) }
 func (d document) boolean(name string, value bool) { d.text(name, strconv.FormatBool(value)) }
 func (d document) time(name string, value time.Time) {
-	d.text(name, value.UTC().Format(xmlTime))
+	d.open(name)
+	d.buf.Write(value.UTC().AppendFormat(d.buf.AvailableBuffer(), xmlTime))
+	d.close(name)
 }
 
 func (d document) owner(name string) {

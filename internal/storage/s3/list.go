@@ -2,6 +2,8 @@ package s3
 
 import (
 	"context"
+	"encoding/xml"
+	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -20,13 +22,91 @@ type page struct {
 	EncodingType          string
 	IsTruncated           bool
 	NextContinuationToken string
-	Contents              []struct {
-		Key          string
-		LastModified time.Time
-		ETag         string
-		Size         int64
+	Contents              []listed
+	CommonPrefixes        []string
+}
+
+type listed struct {
+	Key          string
+	LastModified time.Time
+	ETag         string
+	Size         int64
+}
+
+// UnmarshalXML implements xml.Unmarshaler. By reflection a thousand keys take
+// three times as long.
+func (p *page) UnmarshalXML(d *xml.Decoder, _ xml.StartElement) error {
+	var path [2]string // the element, and that in it
+	var text []byte
+	for depth := 0; ; {
+		token, err := d.Token()
+		if err != nil {
+			return err
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			if depth < len(path) {
+				path[depth] = t.Name.Local
+			}
+			if depth == 0 && t.Name.Local == "Contents" {
+				p.Contents = append(p.Contents, listed{})
+			}
+			depth++
+			text = text[:0]
+		case xml.CharData:
+			text = append(text, t...)
+		case xml.EndElement:
+			if depth == 0 {
+				return nil
+			}
+			switch depth {
+			case 1:
+				err = p.set(path[0], string(text))
+			case 2:
+				err = p.setIn(path[0], path[1], string(text))
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", t.Name.Local, err)
+			}
+			depth--
+			text = text[:0]
+		}
 	}
-	CommonPrefixes []struct{ Prefix string }
+}
+
+// set sets what the element name says.
+func (p *page) set(name, text string) (err error) {
+	switch name {
+	case "EncodingType":
+		p.EncodingType = text
+	case "IsTruncated":
+		p.IsTruncated, err = strconv.ParseBool(strings.TrimSpace(text))
+	case "NextContinuationToken":
+		p.NextContinuationToken = text
+	}
+	return err
+}
+
+// setIn sets what the element name in the element parent says.
+func (p *page) setIn(parent, name, text string) (err error) {
+	if parent == "CommonPrefixes" && name == "Prefix" {
+		p.CommonPrefixes = append(p.CommonPrefixes, text)
+	}
+	if parent != "Contents" {
+		return nil
+	}
+	o := &p.Contents[len(p.Contents)-1]
+	switch name {
+	case "Key":
+		o.Key = text
+	case "LastModified":
+		o.LastModified, err = time.Parse(time.RFC3339, strings.TrimSpace(text))
+	case "ETag":
+		o.ETag = text
+	case "Size":
+		o.Size, err = strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	}
+	return err
 }
 
 // List implements storage.Storage.
@@ -59,7 +139,7 @@ func (s *Storage) List(ctx context.Context, opts storage.ListOptions) (storage.L
 func (s *Storage) offer(pager *storage.Pager, p *page) bool {
 	objects, prefixes := p.Contents, p.CommonPrefixes
 	for len(objects)+len(prefixes) > 0 {
-		if len(prefixes) == 0 || len(objects) > 0 && objects[0].Key < prefixes[0].Prefix {
+		if len(prefixes) == 0 || len(objects) > 0 && objects[0].Key < prefixes[0] {
 			o := objects[0]
 			objects = objects[1:]
 			key := strings.TrimPrefix(o.Key, s.target.prefix)
@@ -71,7 +151,7 @@ func (s *Storage) offer(pager *storage.Pager, p *page) bool {
 			}
 			continue
 		}
-		prefix := strings.TrimPrefix(prefixes[0].Prefix, s.target.prefix)
+		prefix := strings.TrimPrefix(prefixes[0], s.target.prefix)
 		prefixes = prefixes[1:]
 		if prefix != "" && !pager.AddPrefix(prefix) {
 			return false
@@ -119,7 +199,7 @@ func (p *page) decode() (err error) {
 		}
 	}
 	for i := range p.CommonPrefixes {
-		if p.CommonPrefixes[i].Prefix, err = url.QueryUnescape(p.CommonPrefixes[i].Prefix); err != nil {
+		if p.CommonPrefixes[i], err = url.QueryUnescape(p.CommonPrefixes[i]); err != nil {
 			return err
 		}
 	}
