@@ -72,6 +72,9 @@ func (w *clientWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// leastPiece is how much of an answer is gathered before it is sent on.
+const leastPiece = 16 << 10
+
 var copyBuffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
 // ReadFrom implements io.ReaderFrom.
@@ -83,7 +86,9 @@ func (w *clientWriter) ReadFrom(r io.Reader) (int64, error) {
 	defer copyBuffers.Put(buffer)
 	var total int64
 	for {
-		n, err := r.Read(buffer[:])
+		// What came with the head of a backend's answer is little: it goes out
+		// with what follows.
+		n, err := io.ReadAtLeast(r, buffer[:], int(max(1, min(w.left, leastPiece))))
 		if n > 0 {
 			written, err := w.Write(buffer[:n])
 			total += int64(written)
@@ -94,7 +99,7 @@ func (w *clientWriter) ReadFrom(r io.Reader) (int64, error) {
 		// The end of the answer is still in net/http's buffer: an error that
 		// comes with the end of the content keeps it there.
 		switch {
-		case err == io.EOF:
+		case err == io.EOF, err == io.ErrUnexpectedEOF:
 			return total, nil
 		case err != nil:
 			return total, err
