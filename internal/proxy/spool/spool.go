@@ -3,14 +3,10 @@ package spool
 import (
 	"fmt"
 	"os"
-	"sync"
 	"sync/atomic"
 
 	"github.com/suaveplan/storagemux/internal/muxengine"
 )
-
-// chunkSize is the unit in which memory is taken from the budget.
-const chunkSize = 64 << 10
 
 // Options bound a Spool.
 type Options struct {
@@ -29,7 +25,7 @@ type Spool struct {
 	dir          string
 	memory, disk budget
 	refused      atomic.Int64
-	chunks       sync.Pool
+	chunks       memory
 }
 
 var _ muxengine.Spool = (*Spool)(nil)
@@ -38,7 +34,6 @@ var _ muxengine.Spool = (*Spool)(nil)
 func New(opts Options) (*Spool, error) {
 	s := &Spool{dir: opts.Dir}
 	s.memory.limit = opts.Memory
-	s.chunks.New = func() any { return new([chunkSize]byte) }
 	if opts.Dir == "" || opts.Disk <= 0 {
 		return s, nil
 	}
@@ -70,6 +65,20 @@ func (s *Spool) Open(size int64) (muxengine.Spooled, error) {
 		return nil, muxengine.ErrSpoolFull
 	}
 	return &spooled{spool: s}, nil
+}
+
+// chunk takes a chunk from the budget.
+func (s *Spool) chunk() (*chunk, bool) {
+	if !s.memory.take(chunkSize) {
+		return nil, false
+	}
+	c, err := s.chunks.get()
+	if err != nil {
+		// Without memory it goes on as if the budget were used up.
+		s.memory.give(chunkSize)
+		return nil, false
+	}
+	return c, true
 }
 
 // Usage is what a Spool holds at one moment, in bytes, and the number of times

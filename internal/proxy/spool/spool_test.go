@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -145,4 +146,42 @@ func TestReadersFollowAWriter(t *testing.T) {
 	}
 	close(written)
 	readers.Wait()
+}
+
+func TestMemoryIsUsedAgainAndGoesBackToTheSystem(t *testing.T) {
+	s, err := New(Options{Memory: 4 * slabSize})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, during runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 3 {
+		b, err := s.Open(3 * slabSize)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Write(bytes.Repeat([]byte("x"), 3*slabSize)); err != nil {
+			t.Fatal(err)
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&during)
+		if grown := int64(during.HeapInuse) - int64(before.HeapInuse); runtime.GOOS == "linux" && grown > slabSize {
+			t.Errorf("the heap has grown by %d bytes", grown)
+		}
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(s.chunks.free); n != 3*slabSize/chunkSize {
+		t.Errorf("%d chunks have been taken from the system", n)
+	}
+	s.chunks.release()
+	for _, c := range s.chunks.free {
+		if runtime.GOOS == "linux" && *c != (chunk{}) {
+			t.Fatal("a page is still there")
+		}
+	}
+	if s.chunks.idle != nil {
+		t.Error("it would look again, with nothing to give back")
+	}
 }

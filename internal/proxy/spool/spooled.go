@@ -16,7 +16,7 @@ type spooled struct {
 	spool *Spool
 
 	mu     sync.RWMutex
-	chunks []*[chunkSize]byte
+	chunks []*chunk
 	inMem  int64
 	file   *os.File
 	onDisk int64
@@ -34,10 +34,11 @@ func (b *spooled) Write(p []byte) (int, error) {
 	for b.file == nil && kept < len(p) {
 		used := b.inMem % chunkSize
 		if used == 0 {
-			if !b.spool.memory.take(chunkSize) {
+			c, ok := b.spool.chunk()
+			if !ok {
 				break
 			}
-			b.chunks = append(b.chunks, b.spool.chunks.Get().(*[chunkSize]byte))
+			b.chunks = append(b.chunks, c)
 		}
 		n := copy(b.chunks[len(b.chunks)-1][used:], p[kept:])
 		b.inMem += int64(n)
@@ -109,9 +110,7 @@ func (b *spooled) ReadAt(p []byte, off int64) (int, error) {
 func (b *spooled) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, chunk := range b.chunks {
-		b.spool.chunks.Put(chunk)
-	}
+	b.spool.chunks.put(b.chunks)
 	b.spool.memory.give(int64(len(b.chunks)) * chunkSize)
 	b.spool.disk.give(b.onDisk)
 	b.chunks, b.inMem, b.onDisk, b.full = nil, 0, 0, true
