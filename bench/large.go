@@ -47,14 +47,16 @@ func putLarge(ctx context.Context, address string, head []byte, size int64) erro
 	if _, err := conn.Write(head); err != nil {
 		return err
 	}
+	c := &client{conn: conn, r: bufio.NewReader(conn)}
 	for left := size; left > 0; {
 		n, err := conn.Write(block[:min(left, int64(len(block)))])
 		left -= int64(n)
 		if err != nil {
-			return err
+			// It may have been refused: the answer says why.
+			refusal, _ := io.ReadAll(io.LimitReader(c.r, 64<<10))
+			return fmt.Errorf("%w; the answer is %q", err, refusal)
 		}
 	}
-	c := &client{conn: conn, r: bufio.NewReader(conn)}
 	status, _, err := c.answer(false)
 	if err == nil && status != http.StatusOK {
 		err = fmt.Errorf("status %d", status)

@@ -18,16 +18,18 @@ type outcome struct {
 }
 
 // askAll makes req, which has no body in its answer, of all members at once and
-// waits for every outcome. begun, if not nil, learns of each attempt.
-func (c *call) askAll(members []*member, req *request, begun func(*attempt)) []outcome {
+// waits for every outcome. pace, if not nil, looks after those that take a body.
+func (c *call) askAll(members []*member, req *request, pace *pacer) []outcome {
 	outcomes := make([]outcome, len(members))
 	first := c.attempts
 	c.attempts += len(members)
 	count := c.attempts
+	places := pace.places(len(members))
 	var wg sync.WaitGroup
 	for i, m := range members {
 		wg.Go(func() {
-			outcomes[i] = c.askOne(m, req, first+i, count, begun)
+			defer places[i].taken()
+			outcomes[i] = c.askOne(m, req, first+i, count, places[i].begun)
 		})
 	}
 	wg.Wait()

@@ -51,6 +51,9 @@ type attempt struct {
 	abandoned bool
 	ended     bool
 
+	// place is that in a fan-out, nil in none.
+	place *place
+
 	// prev and next belong to the member's runningList.
 	prev, next *attempt
 }
@@ -399,6 +402,14 @@ func (b *sentBody) Open() (io.ReadCloser, error) {
 	a.moved()
 	if err != nil {
 		return nil, err
+	}
+	for at := a; at != nil; at = at.call.parent {
+		at.place.taken()
+	}
+	if shared, ok := r.(*contentReader); ok {
+		// The others must not wait for a member that has been given up, though
+		// it may still hold the body.
+		context.AfterFunc(a.ctx, func() { _ = shared.Close() })
 	}
 	return &sentReader{ReadCloser: r, attempt: a, left: b.Size()}, nil
 }

@@ -3,6 +3,8 @@ package muxengine
 import (
 	"errors"
 	"io"
+	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -29,6 +31,12 @@ type content struct {
 	err     error
 	pulling bool
 	changed chan struct{}
+	// awaited is how many more readers will come.
+	awaited int
+	// open are the readers that may want more. crowded: one of them waits for
+	// another, since there is no room for what it would fetch.
+	open    []*contentReader
+	crowded bool
 	readers int
 	closed  bool
 }
@@ -79,7 +87,9 @@ func (c *content) Open() (io.ReadCloser, error) {
 			c.spooled, _ = c.keep.Open(c.src.Size())
 		}
 	}
-	return &contentReader{content: c, done: make(chan struct{})}, nil
+	r := &contentReader{content: c, done: make(chan struct{})}
+	c.open = append(c.open, r)
+	return r, nil
 }
 
 // failure returns the error that the client's body ended with, nil if it is
@@ -142,32 +152,56 @@ var (
 	errContentGone   = errors.New("this part of the body was not kept")
 )
 
+// await says that n more readers will come, or, negative, that they have.
+func (c *content) await(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.awaited += n
+	if n < 0 {
+		c.signal()
+	}
+}
+
+// isCrowded reports whether a reader waits for another.
+func (c *content) isCrowded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.crowded
+}
+
 // signal wakes the readers that wait for more; mu is held.
 func (c *content) signal() {
+	c.crowded = false
 	if c.changed != nil {
 		close(c.changed)
 		c.changed = nil
 	}
 }
 
-// readAt reads what follows offset. The reader that comes first to the end
-// fetches more from the client; those that come after wait for it.
-func (c *content) readAt(p []byte, offset int64, done <-chan struct{}) (int, error) {
+// read reads what follows for r. The reader that comes first to the end fetches
+// more from the client; those that come after wait for it, and it waits for them
+// where what it fetches would take the place of what they have not read.
+func (c *content) read(p []byte, r *contentReader) (n int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
+		room := c.room()
 		switch {
 		case c.closed:
 			return 0, errContentClosed
-		case offset < c.kept:
-			return c.fromSpool(p, offset)
-		case offset < c.end:
-			return c.fromRing(p, offset)
+		case r.offset < c.kept:
+			n, err = c.fromSpool(p, r.offset)
+			return r.advance(n), err
+		case r.offset < c.end:
+			n, err = c.fromRing(p, r.offset)
+			return r.advance(n), err
 		case c.err != nil:
 			return 0, c.err
-		case !c.pulling:
-			return c.pull(p)
+		case !c.pulling && room > 0:
+			n, err = c.pull(p[:min(int64(len(p)), room)])
+			return r.advance(n), err
 		}
+		c.crowded = !c.pulling
 		if c.changed == nil {
 			c.changed = make(chan struct{})
 		}
@@ -175,15 +209,31 @@ func (c *content) readAt(p []byte, offset int64, done <-chan struct{}) (int, err
 		c.mu.Unlock()
 		select {
 		case <-changed:
-		case <-done:
+		case <-r.done:
 		}
 		c.mu.Lock()
 		select {
-		case <-done:
+		case <-r.done:
 			return 0, errContentClosed
 		default:
 		}
 	}
+}
+
+// room is how much may be fetched: all where it is kept, and where no other reader
+// needs it.
+func (c *content) room() int64 {
+	if c.window == 0 || c.spooled != nil && c.kept == c.end {
+		return math.MaxInt64
+	}
+	slowest := c.end
+	if c.awaited > 0 {
+		slowest = c.kept
+	}
+	for _, r := range c.open {
+		slowest = min(slowest, max(r.offset, c.kept))
+	}
+	return c.window - (c.end - slowest)
 }
 
 func (c *content) fromSpool(p []byte, offset int64) (int, error) {
@@ -260,19 +310,31 @@ func (c *content) store(p []byte) {
 // contentReader is one member's way through the content.
 type contentReader struct {
 	content *content
-	offset  int64
+	offset  int64 // changed with content.mu held
 	done    chan struct{}
 	once    sync.Once
 }
 
-func (r *contentReader) Read(p []byte) (int, error) {
-	n, err := r.content.readAt(p, r.offset, r.done)
+func (r *contentReader) Read(p []byte) (int, error) { return r.content.read(p, r) }
+
+// advance notes that n more bytes have been read.
+func (r *contentReader) advance(n int) int {
 	r.offset += int64(n)
-	return n, err
+	if r.content.crowded && n > 0 {
+		r.content.signal()
+	}
+	return n
 }
 
 func (r *contentReader) Close() error {
-	r.once.Do(func() { close(r.done) })
+	r.once.Do(func() {
+		close(r.done)
+		c := r.content
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.open = slices.DeleteFunc(c.open, func(o *contentReader) bool { return o == r })
+		c.signal()
+	})
 	return nil
 }
 

@@ -91,7 +91,7 @@ func TestCopyIsSentToMembersThatDoNotHoldTheObject(t *testing.T) {
 	for name, change := range map[string]func(b *fake){
 		"another version":                        func(b *fake) { b.put("source", "content", map[string]string{versionKey: "v0"}) },
 		"the version with other content":         func(b *fake) { b.put("source", "CONTENT", map[string]string{versionKey: "v1"}) },
-		"nothing":                                func(b *fake) { delete(b.objects, "source") },
+		"nothing":                                func(b *fake) { b.remove("source") },
 		"the object, but the store cannot copy":  func(b *fake) { b.set(refusing("copy", storage.CodeUnsupported)) },
 		"the object, but the store forbids that": func(b *fake) { b.set(refusing("copy", storage.CodeAccessDenied)) },
 		"the object until it is to be copied": func(b *fake) {

@@ -44,18 +44,18 @@ func (c *call) writeAll(members []*member) []outcome {
 	defer pace.stop()
 	var outcomes []outcome
 	for c.firstDecides(members) {
-		decided := c.askAll(members[:1], &c.req, pace.begun)[0]
+		decided := c.askAll(members[:1], &c.req, pace)[0]
 		outcomes, members = append(outcomes, decided), members[1:]
 		switch {
 		case decided.err == nil && c.req.conditional():
-			return append(outcomes, c.follow(decided, members, pace.begun)...)
+			return append(outcomes, c.follow(decided, members, pace)...)
 		case decided.err == nil:
-			return append(outcomes, c.askAll(members, &c.req, pace.begun)...)
+			return append(outcomes, c.askAll(members, &c.req, pace)...)
 		case !decided.skipped || c.node.mode.originDecides:
 			return outcomes
 		}
 	}
-	return append(outcomes, c.askAll(members, &c.req, pace.begun)...)
+	return append(outcomes, c.askAll(members, &c.req, pace)...)
 }
 
 // firstDecides reports whether the others wait for the first member: it
@@ -133,11 +133,13 @@ func (c *call) partial(failed []outcome) error {
 	return err
 }
 
-// The pace that a member must keep in a fan-out while there is data for it.
+// The pace that a member must keep in a fan-out while there is data for it:
+// slowRate, over slowTime, or crowdedTime where the others wait for it.
 const (
-	slowRate   = 64 << 10
-	slowTime   = 2 * time.Second
-	trialTime  = slowTime / 8
-	slowLag    = 128 << 10
-	fanOutRing = 1 << 20
+	slowRate    = 64 << 10
+	slowTime    = 2 * time.Second
+	crowdedTime = slowTime / 2
+	trialTime   = slowTime / 8
+	slowLag     = 128 << 10
+	fanOutRing  = 1 << 20
 )

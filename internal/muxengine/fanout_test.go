@@ -3,6 +3,7 @@ package muxengine
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -62,7 +63,7 @@ func TestFanOutReadsTheBodyOnceAndDropsAMemberThatIsTooSlow(t *testing.T) {
 			if _, err := r.SetStream(t.Context(), "k", storage.Stream(body, int64(len(data))), storage.SetOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			if took := time.Since(began); took > 3200*time.Millisecond {
+			if took := time.Since(began); took > 3300*time.Millisecond {
 				t.Fatalf("%s: the slow member held the others up: %s", name, took)
 			}
 			if body.read != int64(len(data)) {
@@ -81,6 +82,58 @@ func TestFanOutReadsTheBodyOnceAndDropsAMemberThatIsTooSlow(t *testing.T) {
 				t.Fatalf("%s: got %+v", name, s)
 			}
 		}
+	})
+}
+
+// Without room to keep the body the members go on together, and none is lost that
+// only lags.
+func TestFanOutWaitsForAMemberThatLagsWhereTheBodyIsNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, kept := range []int64{0, 1 << 20} {
+			r := newRig(t, 3, inMode(ModeMirror), func(_ *Config, o *Options) { o.Spool = NewMemorySpool(kept) })
+			data := strings.Repeat("0123456789abcdef", 6<<20/16)
+			r.stores[1].at(512 << 10)
+			began := time.Now()
+			if _, err := r.SetStream(t.Context(), "k", once(data), storage.SetOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took < 11*time.Second || took > 13*time.Second {
+				t.Errorf("with %d bytes kept it took %s", kept, took)
+			}
+			for _, f := range r.stores {
+				if f.content("k") != data {
+					t.Errorf("with %d bytes kept %s holds %d bytes", kept, f.name, len(f.content("k")))
+				}
+			}
+			if told := r.told(TopicFanoutPartial); len(told) != 0 {
+				t.Errorf("with %d bytes kept: got %+v", kept, told)
+			}
+		}
+	})
+}
+
+func TestFanOutDoesNotWaitForAMemberThatWasGivenUpAndDoesNotReturn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 3, inMode(ModeMirror), func(_ *Config, o *Options) { o.Spool = NewMemorySpool(0) },
+			withMembers(func(_ int, m *Member) { m.MayBlock = true }))
+		data := strings.Repeat("0123456789abcdef", 6<<20/16)
+		back := make(chan struct{})
+		r.stores[1].readBody = func(context.Context, io.Reader) ([]byte, error) {
+			<-back
+			return nil, errors.New("too late")
+		}
+		began := time.Now()
+		if _, err := r.SetStream(t.Context(), "k", once(data), storage.SetOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > 2*slowTime {
+			t.Errorf("it took %s", took)
+		}
+		if told := r.told(TopicFanoutPartial); len(told) != 1 || !slices.Equal(told[0].Failed, []string{"b"}) {
+			t.Errorf("got %+v", told)
+		}
+		close(back)
+		synctest.Wait()
 	})
 }
 

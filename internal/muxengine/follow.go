@@ -14,14 +14,14 @@ const followTries = 8
 // members. Each takes it in place of what it holds at the time, and only while the
 // arbiter still holds it: so all end with what the arbiter ends with, in whatever
 // order the writes of one key come to them.
-func (c *call) follow(arbiter outcome, members []*member, begun func(*attempt)) []outcome {
+func (c *call) follow(arbiter outcome, members []*member, pace *pacer) []outcome {
 	outcomes := make([]outcome, len(members))
 	first := c.attempts
 	c.attempts += len(members)
 	count := c.attempts
 	var wg sync.WaitGroup
 	for i, m := range members {
-		wg.Go(func() { outcomes[i] = c.followOne(arbiter, m, first+i, count, begun) })
+		wg.Go(func() { outcomes[i] = c.followOne(arbiter, m, first+i, count, pace.begun) })
 	}
 	wg.Wait()
 	return outcomes

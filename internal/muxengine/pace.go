@@ -11,10 +11,11 @@ import (
 // than slowRate for slowTime while another is slowLag ahead, so that one slow
 // member costs the others nothing.
 type pacer struct {
-	// active: there is a body to take.
-	active bool
+	// body is what there is to take, nil if there is nothing.
+	body *content
 
 	mu       sync.Mutex
+	awaited  []*place
 	attempts []*paced
 	timer    *time.Timer
 	stopped  bool
@@ -74,14 +75,52 @@ func newPacer(c *call) *pacer {
 	p := &pacer{}
 	if body, ok := c.req.body.(*content); ok {
 		body.widen(fanOutRing)
-		p.active = true
+		p.body = body
 	}
 	return p
 }
 
+// place is that of one member among those which are given a body at once. Until it
+// is taken the others must not run away with a body that is not kept.
+type place struct {
+	pace *pacer
+	once sync.Once
+}
+
+// places returns n places.
+func (p *pacer) places(n int) []*place {
+	places := make([]*place, n)
+	if p == nil || p.body == nil {
+		return places
+	}
+	p.body.await(n)
+	for i := range places {
+		places[i] = &place{pace: p}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.awaited = append(p.awaited, places...)
+	return places
+}
+
+// begun is told of the member's attempt.
+func (l *place) begun(a *attempt) {
+	if l != nil {
+		a.place = l
+		l.pace.begun(a)
+	}
+}
+
+// taken notes that the member has begun to read, or that it never will.
+func (l *place) taken() {
+	if l != nil {
+		l.once.Do(func() { l.pace.body.await(-1) })
+	}
+}
+
 // begun is told of each attempt.
 func (p *pacer) begun(a *attempt) {
-	if !p.active {
+	if p.body == nil {
 		return
 	}
 	p.mu.Lock()
@@ -103,16 +142,25 @@ func (p *pacer) look() {
 	if p.stopped {
 		return
 	}
-	lead := p.lead()
+	if p.attempts[0].attempt.call.node.mux.now()-p.attempts[0].attempt.started >= int64(crowdedTime) {
+		for _, l := range p.awaited {
+			l.taken()
+		}
+	}
+	lead, crowded := p.lead(), p.body.isCrowded()
 	for _, one := range p.attempts {
 		a := one.attempt
 		busy, taken := a.pace.busy(a.started, a.call.node.mux.now()), a.pace.taken.Load()
+		patience := one.patience
+		if crowded {
+			patience = min(patience, crowdedTime)
+		}
 		switch slow := taken-one.taken < slowRate*(busy-one.busy)/int64(time.Second); {
 		case a.sentAll.Load():
 			continue
 		case lead-taken < slowLag:
 			// It holds nobody up.
-		case busy-one.busy < int64(one.patience):
+		case busy-one.busy < int64(patience):
 			continue
 		case slow:
 			a.dropSlow()

@@ -136,6 +136,12 @@ func (f *fake) store(key string, data []byte, opts storage.SetOptions) storage.I
 	return info
 }
 
+func (f *fake) remove(key string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.objects, key)
+}
+
 func (f *fake) has(key string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
