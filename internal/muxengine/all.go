@@ -20,17 +20,23 @@ type outcome struct {
 // askAll makes req, which has no body in its answer, of all members at once and
 // waits for every outcome. pace, if not nil, looks after those that take a body.
 func (c *call) askAll(members []*member, req *request, pace *pacer) []outcome {
+	places := pace.places(len(members))
+	return c.each(members, func(i int, m *member, index, count int) outcome {
+		defer places[i].taken()
+		return c.askOne(m, req, index, count, places[i].begun)
+	})
+}
+
+// each asks all members at once, as attempts of which each has its index of their
+// count, and waits for every outcome.
+func (c *call) each(members []*member, ask func(i int, m *member, index, count int) outcome) []outcome {
 	outcomes := make([]outcome, len(members))
 	first := c.attempts
 	c.attempts += len(members)
 	count := c.attempts
-	places := pace.places(len(members))
 	var wg sync.WaitGroup
 	for i, m := range members {
-		wg.Go(func() {
-			defer places[i].taken()
-			outcomes[i] = c.askOne(m, req, first+i, count, places[i].begun)
-		})
+		wg.Go(func() { outcomes[i] = ask(i, m, first+i, count) })
 	}
 	wg.Wait()
 	return outcomes

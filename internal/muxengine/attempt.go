@@ -406,12 +406,13 @@ func (b *sentBody) Open() (io.ReadCloser, error) {
 	for at := a; at != nil; at = at.call.parent {
 		at.place.taken()
 	}
+	sent := &sentReader{ReadCloser: r, attempt: a, left: b.Size()}
 	if shared, ok := r.(*contentReader); ok {
 		// The others must not wait for a member that has been given up, though
 		// it may still hold the body.
-		context.AfterFunc(a.ctx, func() { _ = shared.Close() })
+		sent.forget = context.AfterFunc(a.ctx, func() { _ = shared.Close() })
 	}
-	return &sentReader{ReadCloser: r, attempt: a, left: b.Size()}, nil
+	return sent, nil
 }
 
 type sentReader struct {
@@ -419,6 +420,16 @@ type sentReader struct {
 	attempt *attempt
 	left    int64
 	begun   bool
+	// forget takes back that the end of the attempt closes the body.
+	forget func() bool
+}
+
+// Close implements io.Closer.
+func (r *sentReader) Close() error {
+	if r.forget != nil {
+		r.forget()
+	}
+	return r.ReadCloser.Close()
 }
 
 func (r *sentReader) Read(p []byte) (int, error) {

@@ -1,10 +1,6 @@
 package muxengine
 
-import (
-	"sync"
-
-	"github.com/suaveplan/storagemux/internal/storage"
-)
+import "github.com/suaveplan/storagemux/internal/storage"
 
 // followTries bounds how often one write begins anew on one member because
 // somebody else was faster there.
@@ -15,16 +11,9 @@ const followTries = 8
 // arbiter still holds it: so all end with what the arbiter ends with, in whatever
 // order the writes of one key come to them.
 func (c *call) follow(arbiter outcome, members []*member, pace *pacer) []outcome {
-	outcomes := make([]outcome, len(members))
-	first := c.attempts
-	c.attempts += len(members)
-	count := c.attempts
-	var wg sync.WaitGroup
-	for i, m := range members {
-		wg.Go(func() { outcomes[i] = c.followOne(arbiter, m, first+i, count, pace.begun) })
-	}
-	wg.Wait()
-	return outcomes
+	return c.each(members, func(_ int, m *member, index, count int) outcome {
+		return c.followOne(arbiter, m, index, count, pace.begun)
+	})
 }
 
 func (c *call) followOne(arbiter outcome, m *member, index, count int, begun func(*attempt)) outcome {

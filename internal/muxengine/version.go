@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"strings"
 	"time"
 
 	"github.com/suaveplan/storagemux/internal/storage"
@@ -74,7 +73,7 @@ type identityOf struct {
 
 func identify(info *storage.Info, caps storage.Capabilities) identityOf {
 	id := identityOf{version: info.Metadata[versionKey], size: info.Size}
-	if caps.Identity == storage.IdentityNative && !strings.HasPrefix(info.ETag, "W/") {
+	if caps.Identity == storage.IdentityNative && storage.StrongTag(info.ETag) {
 		id.etag = info.ETag
 	}
 	return id
